@@ -17,11 +17,7 @@ constexpr size_t kMostNamed = 20;  // languages in an error
 absl::StatusOr<std::string> NameOf(const char* field, const std::string& wanted,
                                    const std::vector<std::string>& known) {
   if (wanted.empty() && known.size() == 1) return known.front();
-  const std::string* closest = nullptr;  // the longest: of "zh" and "zh-Hant" the latter serves "zh-Hant-TW"
-  for (const std::string& has : known) {
-    if (wanted.empty() || !ServesLanguage(has, wanted)) continue;
-    if (closest == nullptr || has.size() > closest->size()) closest = &has;
-  }
+  const std::string* closest = ClosestLanguage(known, wanted);
   if (closest != nullptr) return *closest;
   const std::vector<std::string> named(known.begin(), known.begin() + std::min(known.size(), kMostNamed));
   return absl::InvalidArgumentError(absl::StrCat(field, wanted.empty() ? " is empty" : " is \"" + wanted + "\"",

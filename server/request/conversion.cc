@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/markers/spelled_markers.h"
+#include "engine/api/language_tag.h"
 #include "server/request/proto.h"
 #include "server/request/wire.h"
 
@@ -101,12 +102,30 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
       " a document; send it in parts, or start the server with --max-document-bytes ", size));
 }
 
-absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& source, const ModelConfig& model,
+struct LanguageNames {
+  std::string source, target;
+};
+
+// The model's name of a language that a request may have named. A request that names none is refused by the engine if
+// the model has several.
+std::string LanguageOf(const std::string& asked, const std::vector<std::string>& known, const std::string& otherwise) {
+  if (known.size() == 1) return known.front();
+  const std::string* closest = ClosestLanguage(known, asked);
+  return closest != nullptr ? *closest : otherwise;
+}
+
+LanguageNames LanguagesOf(const v1::TranslateDocumentRequest& request, const ModelConfig& model) {
+  if (!model.has_languages) return {model.source_language, model.target_language};
+  return {LanguageOf(request.source_language(), model.languages.source, model.source_language),
+          LanguageOf(request.target_language(), model.languages.target, model.target_language)};
+}
+
+absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& source, const LanguageNames& languages,
                                                          int64_t max_bytes, std::string* mime_type) {
   if (source.content().empty()) return std::make_unique<PlainDocument>(source.text());
   const absl::StatusOr<DocumentType> type = TypeNamed(source.mime_type());
   if (!type.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", type.status().message()));
-  ParseOptions options{.source_language = model.source_language, .target_language = model.target_language};
+  ParseOptions options{.source_language = languages.source, .target_language = languages.target};
   options.keep_terms.assign(source.keep_terms().begin(), source.keep_terms().end());
   const v1::ElementRules& named = source.elements();
   options.elements.keep.assign(named.keep().begin(), named.keep().end());
@@ -135,19 +154,19 @@ absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, LanguageResourc
   return glossary;
 }
 
-absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const ModelConfig& model, int64_t max_bytes,
+absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const LanguageNames& languages, int64_t max_bytes,
                                            LanguageResources& resources) {
   TranslationMemory memory;
   if (request.server()) {
-    const auto of_server = resources.MemoryOf(model.source_language, model.target_language);
+    const auto of_server = resources.MemoryOf(languages.source, languages.target);
     if (!of_server.ok()) return of_server.status();
     memory = TranslationMemory(*of_server);
   }
   int64_t entries = 0;
   for (int i = 0; i < request.files_size(); ++i) {
     const absl::StatusOr<TranslationMemory> file =
-        TranslationMemory::Load(request.files(i).content(), request.files(i).mime_type(), model.source_language,
-                                model.target_language, {.max_bytes = max_bytes, .max_units = kMostEntries});
+        TranslationMemory::Load(request.files(i).content(), request.files(i).mime_type(), languages.source,
+                                languages.target, {.max_bytes = max_bytes, .max_units = kMostEntries});
     if (!file.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("memory.files[", i, "]: ", file.status().message()));
     }
@@ -189,15 +208,14 @@ bool Conversion::Needed(const v1::TranslateDocumentRequest& request) {
   return !request.document().content().empty() || request.has_glossary() || request.has_memory();
 }
 
-absl::StatusOr<UnitSegments> Conversion::Cut(const v1::TranslateDocumentRequest& request, const ModelConfig& model,
-                                             const FormattedDocument& document, bool spells,
+absl::StatusOr<UnitSegments> Conversion::Cut(const v1::TranslateDocumentRequest& request, const std::string& language,
+                                             const FormattedDocument& document, int32_t markers,
                                              LanguageResources& resources) {
   const absl::StatusOr<Glossary> glossary = GlossaryOf(request.glossary(), resources);
   if (!glossary.ok()) return glossary.status();
-  SegmentOptions options{.source_language = model.source_language};
+  SegmentOptions options{.source_language = language, .markers = markers};
   const bool lines = request.document().segmentation() == v1::SEGMENTATION_LINES;
   options.segmentation = lines ? Segmentation::kLines : Segmentation::kSentences;
-  options.markers = spells ? model.tokens.markers : 0;
   options.glossary = &*glossary;
   absl::StatusOr<UnitSegments> segments = UnitSegments::Create(document.units(), options);
   if (segments.ok()) return segments;
@@ -211,11 +229,13 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   const absl::StatusOr<v1::Markup> markup = MarkupFor(request.document(), model);
   if (!markup.ok()) return markup.status();
   std::string mime_type;
-  ParsedDocument document = Parse(request.document(), model, max_bytes, &mime_type);
+  const LanguageNames languages = LanguagesOf(request, model);
+  ParsedDocument document = Parse(request.document(), languages, max_bytes, &mime_type);
   if (!document.ok()) return document.status();
-  absl::StatusOr<UnitSegments> segments = Cut(request, model, **document, *markup == v1::MARKUP_MARKERS, resources);
+  const int32_t markers = *markup == v1::MARKUP_MARKERS ? model.tokens.markers : 0;
+  absl::StatusOr<UnitSegments> segments = Cut(request, languages.source, **document, markers, resources);
   if (!segments.ok()) return segments.status();
-  const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), model, max_bytes, resources);
+  const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), languages, max_bytes, resources);
   if (!memory.ok()) return memory.status();
 
   std::unique_ptr<Conversion> conversion(new Conversion(*std::move(document), *std::move(segments)));

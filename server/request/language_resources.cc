@@ -15,6 +15,7 @@ namespace salient {
 namespace {
 
 constexpr size_t kMostBytes = 256 << 20;
+constexpr size_t kMostPairs = 64;  // of languages, whose memories are kept: a model may have thousands
 constexpr char kExtension[] = ".tsv";
 
 // A file of the operator that is too large stays so: no client should try again.
@@ -103,7 +104,9 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
     const std::string& source_language, const std::string& target_language) {
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = read_memories_.try_emplace({source_language, target_language});
+  const std::pair pair(source_language, target_language);
+  if (read_memories_.size() >= kMostPairs && !read_memories_.contains(pair)) read_memories_.clear();
+  const auto [found, is_new] = read_memories_.try_emplace(pair);
   if (is_new) found->second = ReadMemories(source_language, target_language);
   return found->second;
 }

@@ -1,0 +1,49 @@
+// A request's document as segments for the engine, and back.
+
+#include "server/request/conversion.h"
+
+#include <memory>
+#include <string>
+
+#include "documents/formats/memory_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Conversion> Created(const v1::TranslateDocumentRequest& request, const ModelConfig& model) {
+  LanguageResources resources("", {});
+  auto conversion = Conversion::Create(request, model, resources, 4 << 20);
+  EXPECT_TRUE(conversion.ok()) << conversion.status();
+  return conversion.ok() ? *std::move(conversion) : nullptr;
+}
+
+TEST(ConversionTest, AModelOfSeveralLanguagesHasThoseOfTheRequest) {
+  ModelConfig model;
+  model.source_language = model.target_language = "mul";
+  model.has_languages = true;
+  model.languages.source = model.languages.target = {"en", "de", "pt"};
+  v1::TranslateDocumentRequest request;
+  request.set_source_language("de-AT");
+  request.set_target_language("pt");
+  request.mutable_document()->set_mime_type("text/html");
+  request.mutable_document()->set_content("<html lang=\"de\"><p>Es gibt u. a. Brot. Guten Tag.</p></html>");
+  v1::MemoryFile* memory = request.mutable_memory()->add_files();
+  memory->set_mime_type(std::string(kTmxMimeType));
+  memory->set_content(
+      "<tmx><body><tu><tuv xml:lang=\"de\"><seg>Guten Tag.</seg></tuv><tuv xml:lang=\"en\"><seg>Hello.</seg></tuv>"
+      "<tuv xml:lang=\"pt-BR\"><seg>Bom dia.</seg></tuv></tu></body></tmx>");
+  const auto conversion = Created(request, model);
+  ASSERT_NE(conversion, nullptr);
+  EXPECT_EQ(conversion->request().document().text(), "Es gibt u. a. Brot.\n") << "German abbreviations";
+  v1::TranslateDocumentResponse reply;
+  reply.add_segments()->set_text("Há pão.");
+  ASSERT_TRUE(conversion->Render(&reply).ok());
+  EXPECT_EQ(reply.content(), "<html lang=\"pt\"><p>Há pão. Bom dia.</p></html>");
+}
+
+}  // namespace
+}  // namespace salient
