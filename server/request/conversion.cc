@@ -60,6 +60,15 @@ absl::StatusOr<v1::Markup> MarkupFor(const v1::Document& document, const ModelCo
   return model.aligns.has_value() ? v1::MARKUP_ALIGNMENT : v1::MARKUP_PLACE;
 }
 
+// `what`: of the document, before the number of its bytes.
+absl::Status CheckBytes(const v1::Document& source, std::string_view what, size_t bytes, int64_t max_bytes) {
+  if (bytes <= static_cast<size_t>(max_bytes)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(source.content().empty() ? "document.text: " : "document.content: ", std::string(what), bytes,
+                   " bytes, and this server takes at most ", max_bytes,
+                   " a document; send it in parts, or start the server with --max-document-bytes ", bytes));
+}
+
 absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t max_bytes) {
   const v1::Document& source = request.document();
   const bool has_content = !source.content().empty();
@@ -95,11 +104,7 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
                                      CheckCount("memory.files", request.memory().files_size(), kMostMemoryFiles)}) {
     if (!status.ok()) return status;
   }
-  const auto size = static_cast<int64_t>(source.content().size() + source.text().size());
-  if (size <= max_bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      has_content ? "document.content: " : "document.text: ", size, " bytes, and this server takes at most ", max_bytes,
-      " a document; send it in parts, or start the server with --max-document-bytes ", size));
+  return CheckBytes(source, "", source.content().size() + source.text().size(), max_bytes);
 }
 
 struct LanguageNames {
@@ -258,6 +263,10 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   v1::Document& text = *conversion->request_.mutable_document();
   text.clear_content();
   text.set_text(cut.lines(left_out));
+  if (absl::Status status = CheckBytes(request.document(), "its segments have ", text.text().size(), max_bytes);
+      !status.ok()) {
+    return status;
+  }
   // Nothing to translate is a document of the engine's, too: one without a letter.
   if (text.text().empty()) text.set_text("\n");
   text.set_segmentation(v1::SEGMENTATION_LINES);

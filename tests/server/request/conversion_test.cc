@@ -45,5 +45,18 @@ TEST(ConversionTest, AModelOfSeveralLanguagesHasThoseOfTheRequest) {
   EXPECT_EQ(reply.content(), "<html lang=\"pt\"><p>Há pão. Bom dia.</p></html>");
 }
 
+TEST(ConversionTest, ADocumentWhoseSegmentsAreTooLongIsNamedByItsField) {
+  v1::TranslateDocumentRequest request;
+  LanguageResources resources("", {});
+  request.mutable_document()->set_mime_type("text/html");
+  request.mutable_document()->set_content("<p>一。二。三。四。");  // four lines of six bytes and a line break
+  const auto refusal = [&](int64_t max_bytes) {
+    return std::string(Conversion::Create(request, {}, resources, max_bytes).status().message());
+  };
+  EXPECT_EQ(refusal(28), "");
+  EXPECT_THAT(refusal(27), HasSubstr("document.content: its segments have 28 bytes, and this server takes at most 27"));
+  EXPECT_THAT(refusal(26), HasSubstr("document.content: 27 bytes, and this server takes at most 26 a document"));
+}
+
 }  // namespace
 }  // namespace salient
