@@ -1,5 +1,8 @@
 #include "documents/guard/detectors.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,9 +23,25 @@ constexpr int32_t kMostLiterals = 1000;  // of a segment; each is looked for in 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
 
+// A decimal digit of any script, such as Arabic ones or those of full width.
+struct Digit {
+  char ascii = '0';   // of the same value
+  size_t length = 0;  // bytes; 0: there is none
+};
+
+Digit DigitAt(std::string_view text, size_t at) {
+  if (at >= text.size()) return {};
+  if ((static_cast<unsigned char>(text[at]) & 0x80) == 0) return {text[at], IsDigit(text[at]) ? size_t{1} : 0};
+  size_t next = at;
+  UChar32 c;
+  U8_NEXT_OR_FFFD(reinterpret_cast<const uint8_t*>(text.data()), next, text.size(), c);
+  const int32_t value = u_charDigitValue(c);
+  return {static_cast<char>('0' + value), value < 0 ? 0 : next - at};
+}
+
 // The bytes at `at` that may stand between digits of a number: grouping or a decimal point; 0: none.
 size_t Separator(std::string_view text, size_t at) {
-  for (const std::string_view mark : {".", ",", "'", "\u00A0", "\u202F", "\u2009", "\u2019"}) {
+  for (const std::string_view mark : {".", ",", "'", "\u00A0", "\u202F", "\u2009", "\u2019", "\u066B", "\u066C"}) {
     if (text.substr(at).starts_with(mark)) return mark.size();
   }
   // A space groups digits by three.
@@ -34,18 +53,19 @@ size_t Separator(std::string_view text, size_t at) {
 std::map<std::string, int32_t> NumbersOf(std::string_view text) {
   std::map<std::string, int32_t> numbers;
   for (size_t at = 0; at < text.size();) {
-    if (!IsDigit(text[at])) {
+    if (DigitAt(text, at).length == 0) {
       ++at;
       continue;
     }
     std::string digits;
     while (at < text.size()) {
-      if (IsDigit(text[at])) {
-        digits.push_back(text[at++]);
+      if (const Digit digit = DigitAt(text, at); digit.length > 0) {
+        digits.push_back(digit.ascii);
+        at += digit.length;
         continue;
       }
       const size_t separator = Separator(text, at);
-      if (separator == 0 || at + separator >= text.size() || !IsDigit(text[at + separator])) break;
+      if (separator == 0 || DigitAt(text, at + separator).length == 0) break;
       at += separator;
     }
     ++numbers[digits];

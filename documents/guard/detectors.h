@@ -21,7 +21,7 @@ struct Repetition {
 };
 Repetition RepetitionOf(const std::vector<GuardWord>& words);
 
-// Numbers by their digits alone ("1,234.5" is "12345"), so that decimal points and grouping may change.
+// Numbers by their digits alone ("1,234.5" is "12345"), so that decimal points, grouping and the script may change.
 struct NumberDifference {
   int32_t missing = 0;         // of the source's those that the translation lacks, as often as the source has them
   int32_t added = 0;           // of the translation's those that the source lacks

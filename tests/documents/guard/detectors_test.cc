@@ -75,6 +75,15 @@ TEST(NumbersTest, GroupingAndPointsMayChange) {
   EXPECT_EQ(CompareNumbers("At 7 2019 people", "7 2019").missing, 0);  // four digits are no group
 }
 
+TEST(NumbersTest, DigitsMayBeThoseOfAnotherScript) {
+  const NumberDifference arabic = CompareNumbers("It cost 1,234.50 in 2024.", "كلف ١٬٢٣٤٫٥٠ في ٢٠٢٤.");
+  EXPECT_EQ(arabic.missing, 0);
+  EXPECT_EQ(arabic.added, 0);
+  EXPECT_EQ(CompareNumbers("２０２４年", "In 2024").missing, 0) << "full width";
+  EXPECT_EQ(CompareNumbers("२०२४ में", "In 2042").missing, 1) << "Devanagari";
+  EXPECT_EQ(CompareNumbers("x² and ½ 一", "x").missing, 0) << "no decimal digits";
+}
+
 TEST(NumbersTest, MissingAndAdded) {
   const NumberDifference swapped = CompareNumbers("From 12 to 15 of 12.", "Von 12 bis 51.");
   EXPECT_EQ(swapped.missing, 2);  // 15, and one of the two 12
