@@ -38,6 +38,23 @@ ByteRange WithoutOuterSpace(std::string_view text) {
   return range;
 }
 
+ByteRange LettersAndDigits(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  ByteRange range{text.size(), text.size()};
+  bool inside = false;  // of a word
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    const bool is_mark = c >= 0 && (U_GET_GC_MASK(c) & U_GC_M_MASK) != 0;
+    inside = c >= 0 && (u_isalnum(c) || (inside && is_mark));
+    if (!inside) continue;
+    if (range.begin == text.size()) range.begin = begin;
+    range.end = at;
+  }
+  return range;
+}
+
 std::string OneLine(std::string_view text) {
   const ByteRange inner = WithoutOuterSpace(text);
   text = text.substr(inner.begin, inner.end - inner.begin);

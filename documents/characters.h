@@ -18,6 +18,9 @@ bool IsBlank(std::string_view text);
 // The text without what SplitDocument takes for white space at its ends; empty if there is nothing else.
 ByteRange WithoutOuterSpace(std::string_view text);
 
+// From the first letter or digit of a text to the last one; empty, at its end, if it has none.
+ByteRange LettersAndDigits(std::string_view text);
+
 // The text in one line: without outer space, and with a space for each run of white space that has a line break.
 std::string OneLine(std::string_view text);
 

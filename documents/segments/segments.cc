@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/segments/unit_cuts.h"
 #include "documents/segments/unit_parts.h"
@@ -41,6 +42,18 @@ CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<Mar
   const ByteRange inner = WithoutOuterSpace(seen.text);
   return {seen.text.substr(inner.begin, inner.end - inner.begin),
           {seen.origin.begin() + inner.begin, seen.origin.begin() + inner.end}};
+}
+
+// The words of a translation that were made of a term, without marks at their ends that the term and its target do not
+// have: the hyphen of "Linux-Server" is aligned with "server". Where nothing else was made of it the place after them.
+ByteRange WithoutMarks(const std::string& source, const std::string& target, std::string_view translation,
+                       ByteRange said) {
+  const ByteRange of_source = LettersAndDigits(source), of_target = LettersAndDigits(target);
+  const ByteRange inner = LettersAndDigits(translation.substr(said.begin, said.end - said.begin));
+  const size_t begin = said.begin;
+  if (of_source.begin == 0 && of_target.begin == 0) said.begin = begin + inner.begin;
+  if (of_source.end == source.size() && of_target.end == target.size()) said.end = begin + inner.end;
+  return said;
 }
 
 absl::Status TooManySegments() {
@@ -187,7 +200,9 @@ std::vector<UnitSegments::LackedTerm> UnitSegments::LackedTerms(size_t segment, 
   const MarkedText projected = ProjectMarkers(unit, translation, alignment);
   SALIENT_DCHECK(projected.text == translation);                 // so few pairs need no white space
   for (size_t p = 0; p + 1 < projected.places.size(); p += 2) {  // pairs stand side by side
-    lacked.push_back({of_pair[projected.places[p].marker / 2], {projected.places[p].at, projected.places[p + 1].at}});
+    const size_t t = of_pair[projected.places[p].marker / 2];
+    const ByteRange words{projected.places[p].at, projected.places[p + 1].at};
+    lacked.push_back({t, WithoutMarks(place.terms[t].source, TargetOf(place.terms[t]), translation, words)});
   }
   lacked.insert(lacked.end(), last.begin(), last.end());
   return lacked;
@@ -210,7 +225,7 @@ std::optional<std::string> UnitSegments::BeginningWithTerm(size_t segment, std::
     }
   }
   std::string beginning(translation.substr(0, at));
-  if (between && !beginning.empty() && !absl::ascii_isspace(static_cast<unsigned char>(beginning.back()))) {
+  if (between && !beginning.empty() && !IsSpace(beginning.back()) && !IsOneOf(beginning.back(), "-/([{")) {
     beginning.push_back(' ');
   }
   return beginning.append(TargetOf(place.terms[first.term]));

@@ -226,6 +226,21 @@ TEST_F(TermsTest, ABeginningEndsWithTheFirstTermThatIsLacking) {
   EXPECT_EQ(Of("No term.", "machine\tRechner\n").BeginningWithTerm(0, "x", {}, 0), std::nullopt);
 }
 
+TEST_F(TermsTest, AHyphenThatIsAlignedWithATermStays) {
+  const std::string source = "The Linux server stops.", said = "Der Linux-Server hält.";
+  const UnitSegments segments = Of(source, "server\tDienstrechner\n");
+  for (const int server : {2, -1}) {
+    EXPECT_EQ(segments.BeginningWithTerm(0, said, Links(source, said, {0, 1, 2, server, 3, 4}), 0),
+              "Der Linux-Dienstrechner");
+  }
+  std::vector<TokenLink> links = Links(source, said, {0, 1, 2, 2, 3, 4});
+  std::vector<TermUse> uses;
+  EXPECT_EQ(segments.WithTerms(0, said, &links, &uses), "Der Linux-Dienstrechner hält.");
+  EXPECT_TRUE(uses[0].used);
+  EXPECT_EQ(Of("Of .net now.", ".net\t.NET\n").BeginningWithTerm(0, "Von .Netz nun.", {}, 0), "Von .NET")
+      << "a mark of the term's own";
+}
+
 TEST_F(TermsTest, WhatIsKeptOfATranslationIsNotChanged) {
   const std::string source = "The fast machine stops.", said = "Die flinken Apparate halten.";
   const UnitSegments segments = Of(source, "machine\tRechner\nfast\tflink\n");
