@@ -92,13 +92,25 @@ bool IsLetterAt(std::string_view text, size_t at) {
   return at < text.size() && u_isalpha(FirstOf(text.substr(at)).first);
 }
 
+// Whether a target is long enough to be the end of a compound, and no chance. A wide letter is a syllable or a word.
+bool MayEndCompound(std::string_view target) {
+  constexpr int kLetters = 4;
+  int letters = 0;
+  while (!target.empty() && letters < kLetters) {
+    const auto [c, next] = FirstOf(target);
+    const int width = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
+    letters += width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
+    target.remove_prefix(next);
+  }
+  return letters >= kLetters;
+}
+
 // HasFormOf, of what is folded already.
 bool HasFoldedForm(std::string_view text, std::string_view target) {
-  constexpr size_t kLettersOfCompound = 4;
   if (target.empty()) return false;
   for (size_t at = text.find(target); at != text.npos; at = text.find(target, at + 1)) {
     if (!IsLetterBefore(text, at)) return true;
-    if (target.size() >= kLettersOfCompound && !IsLetterAt(text, at + target.size())) return true;
+    if (!IsLetterAt(text, at + target.size()) && MayEndCompound(target)) return true;
   }
   return false;
 }

@@ -103,7 +103,7 @@ std::string TargetOf(const Term& term, bool capital);
 std::string_view FormOf(const Term& term, std::string_view target, std::string_view said);
 
 // Whether a word of the text begins or ends with the target, as inflected forms and compounds do; of less than four
-// letters, begins.
+// letters, begins. Letters as wide as those of Chinese and Korean count twice.
 bool HasFormOf(std::string_view text, std::string_view target);
 
 // Finds targets in a translation. `translation` need not outlive it.

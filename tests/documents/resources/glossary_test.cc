@@ -83,6 +83,8 @@ TEST(GlossaryTest, FormsAndCompoundsOfATargetAreTold) {
   EXPECT_TRUE(HasFormOf("Öffnung", "öffn"));
   EXPECT_FALSE(HasFormOf("Umstromung", "Strom")) << "within a word";
   EXPECT_FALSE(HasFormOf("Samt", "Amt")) << "too short to be the end of a compound";
+  EXPECT_FALSE(HasFormOf("irmão", "mão")) << "as short, though it has four bytes";
+  EXPECT_TRUE(HasFormOf("웹서버", "서버"));
   EXPECT_FALSE(HasFormOf("Fluss", "Strom"));
   EXPECT_FALSE(HasFormOf("Fluss", ""));
 }
