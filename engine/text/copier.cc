@@ -6,6 +6,7 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr size_t kMaxCharacterBytes = 64;  // a base and its marks; text may have any number of them
 constexpr std::string_view kPunctuation = ".,;:!?";
+// Words and symbols that a prefix is searched for. It is read for each of them, and a text may have a million.
+constexpr size_t kMostSought = 1024;
 
 struct Character {
   std::string_view bytes;  // with the marks that follow the base
@@ -127,6 +130,7 @@ class Copier::Scan {
   void TakeInvisible(size_t begin, size_t end);
   void Replace(size_t begin, size_t end, std::string by) { made_.push_back({begin, end, std::move(by)}); }
   void Copy(size_t begin, size_t end);
+  bool IsLeft(std::string_view copy);
   bool FindMarker();
 
   const KnownCharacters& known_;
@@ -137,7 +141,8 @@ class Copier::Scan {
   size_t copies_end_ = 0;      // the number of substitutions up to the last copy, which is one of them
   bool copy_is_open_ = false;  // nothing but white space and invisible characters has come since the last copy
   size_t next_marker_ = 0;     // the first that may be free
-  size_t free_marker_ = std::string::npos;  // the last that was found to be free
+  size_t free_marker_ = std::string::npos;      // the last that was found to be free
+  std::map<std::string_view, bool> in_prefix_;  // of what was sought there, whether it is
 };
 
 std::vector<Substitution> Copier::Scan::Substitutions() && {
@@ -235,11 +240,11 @@ void Copier::Scan::TakeInvisible(size_t begin, size_t end) {
   }
 }
 
-// Continues the copy before it if only white space is between them. What the prefix has is not copied. Neither the text
-// nor the prefix is searched once the markers are used up, for a text may have as many symbols as bytes.
+// Continues the copy before it if only white space is between them. Neither the text nor the prefix is searched once
+// the markers are used up, for a text may have as many symbols as bytes.
 void Copier::Scan::Copy(size_t begin, size_t end) {
   if (!copy_is_open_ && !FindMarker()) return;
-  if (!prefix_.empty() && prefix_.find(text_.substr(begin, end - begin)) != prefix_.npos) {
+  if (IsLeft(text_.substr(begin, end - begin))) {
     copy_is_open_ = false;
     return;
   }
@@ -252,6 +257,14 @@ void Copier::Scan::Copy(size_t begin, size_t end) {
   next_marker_ += 2;
   copies_end_ = made_.size();
   copy_is_open_ = true;
+}
+
+// Whether it is not copied: the prefix has it, or may have it and has been searched often enough.
+bool Copier::Scan::IsLeft(std::string_view copy) {
+  if (prefix_.size() < copy.size()) return false;
+  if (const auto at = in_prefix_.find(copy); at != in_prefix_.end()) return at->second;
+  if (in_prefix_.size() >= kMostSought) return true;
+  return in_prefix_[copy] = prefix_.find(copy) != prefix_.npos;
 }
 
 // Makes next_marker_ the first of a pair that the text does not spell, nor would without its invisible characters. Each

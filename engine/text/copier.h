@@ -32,7 +32,8 @@ class Copier {
 
   // From a segment's text, which is valid UTF-8, to the text that the model reads. Copies take the markers with even
   // numbers whose pairs the text does not spell, which thus close nothing; when these are used up, characters stay as
-  // they are. What `prefix`, the given beginning of the translation, contains is not copied: it has no markers.
+  // they are. What `prefix`, the given beginning of the translation, contains is not copied: it has no markers. After
+  // 1,024 different words and symbols it is searched no more, and others that may be in it stay as they are, too.
   std::vector<Substitution> For(std::string_view text, std::string_view prefix = {}) const;
 
  private:

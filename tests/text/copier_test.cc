@@ -125,6 +125,28 @@ TEST_F(CopierTest, EqualFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A text may have a million different words and a prefix some thousand bytes: searched for each, they took half a
+// minute.
+TEST_F(CopierTest, APrefixIsSearchedForAThousandSymbols) {
+  const std::string prefix = "\u2605";
+  std::string text;
+  const auto append = [&text](int from, int count) {
+    for (int c = from; c < from + count; ++c) {
+      for (int byte : {0xE0 | c >> 12, 0x80 | (c >> 6 & 0x3F), 0x80 | (c & 0x3F)}) text += static_cast<char>(byte);
+    }
+  };
+  append(0x2800, 256);  // patterns of Braille
+  append(0x2900, 768);
+  const size_t sought = text.size();
+  EXPECT_EQ(copier_.For(text, prefix), (std::vector<Substitution>{{0, sought, Marker(0), true}}));
+  append(0x2190, 1);
+  text += "\u2800";  // was sought
+  EXPECT_EQ(copier_.For(text, prefix),
+            (std::vector<Substitution>{{0, sought, Marker(0), true}, {sought + 3, sought + 6, Marker(2), true}}));
+  EXPECT_EQ(copier_.For(text, "a").size(), 1u) << "that is too short to have them";
+  EXPECT_EQ(copier_.For(text).size(), 1u);
+}
+
 // A prefix that has the symbol, or symbols that begin with the same byte: each of them is looked for, but not by
 // reading the text again.
 TEST_F(CopierTest, ALongTextOfWhatThePrefixHasIsReadOnce) {
