@@ -2,7 +2,7 @@
 //
 //   source of a chunk:  segment SEP segment SEP ... segment EOS
 //
-// If the model's source does not end in EOS, it is left out, but from a chunk that has no other token.
+// If the model's source does not end in EOS, it is left out, but after a segment that has no token: none is empty.
 //
 // A chunk ends before a paragraph if one begins in its second half, otherwise before a sentence. A segment longer than
 // a chunk is split at word boundaries into pieces; their translations are joined with a space, but without one in

@@ -180,6 +180,9 @@ TEST(ChunkTest, ASourceThatDoesNotEndInTheEndToken) {
   ASSERT_EQ(chunks.size(), 1u);
   EXPECT_EQ(chunks[0].tokens.back(), tokenizer.Encode("c").back());
   EXPECT_EQ(chunks[0].pieces[0].tokens + 1 + chunks[0].pieces[1].tokens, static_cast<int32_t>(chunks[0].tokens.size()));
+  chunks = MakeChunks(Document({"ab", ""}), tokenizer, special, 12);  // each piece has a source token to be aligned to
+  EXPECT_EQ(chunks[0].pieces[1].tokens, 0);
+  EXPECT_EQ(chunks[0].tokens.back(), special.end);
   special.separator = -1;
   chunks = MakeChunks(Document({"ab", ""}), tokenizer, special, 12);
   EXPECT_EQ(chunks[0].tokens, tokenizer.Encode("ab"));
