@@ -161,18 +161,7 @@ class AttendOpsTest : public BackendTest {
   float ToleranceOf() const { return GetParam().bf16_tiles() ? kTileTolerance : kTolerance; }
 };
 
-// Every backend with its own keys and values, and once with int8: how products are computed is nothing to attention.
-std::vector<BackendCase> AttendCases() {
-  std::vector<BackendCase> cases = BackendCases();
-  for (BackendCase backend : BackendCases()) {
-    if (!backend.reference && backend.compute != ComputeType::kF32) continue;
-    backend.name += "_int8_keys";
-    backend.kv_type = ElementType::kInt8;
-    cases.push_back(backend);
-  }
-  return cases;
-}
-INSTANTIATE_TEST_SUITE_P(All, AttendOpsTest, testing::ValuesIn(AttendCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(All, AttendOpsTest, testing::ValuesIn(BackendCasesOfKeys()), CaseName);
 
 struct AttendShape {
   int32_t width, heads;

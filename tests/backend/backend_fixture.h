@@ -38,6 +38,17 @@ inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << bac
 // The backends of the program that the tests are linked into: "reference", "f32_scalar", ..., "int8_amx", as far as
 // this machine goes (host_cases.cc), or those of a GPU (tests/cuda/cuda_cases.cc).
 std::vector<BackendCase> BackendCases();
+// Each with its own keys and values, and once with int8: how products are computed is nothing to those who read keys.
+inline std::vector<BackendCase> BackendCasesOfKeys() {
+  std::vector<BackendCase> cases = BackendCases();
+  for (BackendCase backend : BackendCases()) {
+    if (!backend.reference && backend.compute != ComputeType::kF32) continue;
+    backend.name += "_int8_keys";
+    backend.kv_type = ElementType::kInt8;
+    cases.push_back(backend);
+  }
+  return cases;
+}
 std::unique_ptr<Backend> MakeBackend(const BackendCase& backend);
 
 // Holds the CPU's kernels at a level while it lives, or at the highest below it that the machine has.

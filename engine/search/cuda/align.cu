@@ -16,9 +16,9 @@ __device__ float FloatOf(uint16_t x) { return FloatOfBF16(x); }
 __device__ float FloatOf(int8_t x) { return static_cast<float>(x); }
 
 template <typename T>
-__device__ float Score(const PagesView& pages, const int32_t* table, int32_t position, int32_t head,
+__device__ float Score(const PagesView& pages, const int32_t* table, int32_t position, int32_t head, int32_t width,
                        const float* query) {
-  const int32_t width = pages.width / pages.heads, first = head * width;
+  const int32_t first = head * width;
   const T* key = pages.Key<T>(table, position) + first;
   float sum = 0;
   for (int32_t c = 0; c < width; ++c) sum += query[first + c] * FloatOf(key[c]);
@@ -56,13 +56,14 @@ __global__ void __launch_bounds__(kThreads) AlignKernel(AlignArgs args, PagesVie
   const ScriptPiece piece = args.scripts[row]->pieces[args.segments[row]];
   const int32_t count = min(piece.source_length, kMostAligned);
   const float* query = args.queries + static_cast<size_t>(i) * pages.width;
-  const float scale = 1.0f / sqrtf(static_cast<float>(pages.width / pages.heads));
+  const int32_t head_width = pages.width / args.heads;  // the store knows of heads only where its keys are int8
+  const float scale = 1.0f / sqrtf(static_cast<float>(head_width));
   float mean[kEach], weights[kEach];
   for (float& one : mean) one = 0;
-  for (int32_t head = 0; head < pages.heads; ++head) {
+  for (int32_t head = 0; head < args.heads; ++head) {
     float largest = -INFINITY, total = 0;
     for (int32_t k = 0, j = thread; j < count; ++k, j += kThreads) {
-      weights[k] = scale * Score<T>(pages, args.views[row].pages, piece.source_start + j, head, query);
+      weights[k] = scale * Score<T>(pages, args.views[row].pages, piece.source_start + j, head, head_width, query);
       largest = fmaxf(largest, weights[k]);
     }
     largest = BlockMax(largest, scratch);
