@@ -159,6 +159,26 @@ TEST_P(SelectOpsTest, ListsAreTheReferences) {
   }
 }
 
+// A GPU keeps the scores of the first 10,240 keys in fast memory, and computes the others anew.
+TEST_P(SelectOpsTest, ListsOfVeryManyKeysAreTheReferences) {
+  constexpr int32_t kWidth = 8, kPositions = 11'500;
+  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(2 * kPositions, 2));
+  TestDocument documents[] = {store.Add(kPositions), store.Add(kPositions)};
+  for (int32_t i = 0; i < kPositions; ++i) {
+    if (i % 20 != 7) documents[1].candidates.push_back(i);
+  }
+  SelectCall call(SparseRows(6), kWidth);
+  call.queries = Normal(call.queries.size());
+  for (int32_t i = 0; i < 6; ++i) {
+    const TestDocument& document = documents[i / 3];
+    if (i % 3 == 0) Fill(store, document, 1, Normal(static_cast<size_t>(kPositions) * kWidth));
+    call.views[call.rows[i]] = ViewOf(document, i < 3 ? kPositions : static_cast<int32_t>(document.candidates.size()));
+    const SelectionPolicy policy = i % 3 == 0 ? SelectionPolicy::kMass : SelectionPolicy::kRatio;
+    call.rules[call.rows[i]] = {policy, 0.95f - 0.25f * (i % 3), 7};
+  }
+  ExpectReferencesLists(call, store.pages(), 1);
+}
+
 // As an encoder brings them. Widths and numbers of rows are also such that tiles are partly filled; some rows choose
 // without scores.
 TEST_P(SelectOpsTest, ManyQueriesOfADocumentGetTheReferencesLists) {
