@@ -48,8 +48,8 @@ struct Logits {
 };
 
 // The `width` best allowed tokens of each row, best first, ties to the lower token. pad, unknown and begin, unless it
-// is the end, are never allowed, nor is a token that a list lacks. Where fewer than `width` tokens are allowed the rest
-// have token -1.
+// is the end, are never allowed, nor is a token that a list lacks. Where fewer than `width` tokens are allowed, or some
+// of the best come down to one that stands in for them, the rest have token -1.
 struct CandidatesArgs {
   Rows rows;
   Logits logits;
