@@ -109,24 +109,6 @@ TEST(ContentTest, RefusalsNameTheField) {
   EXPECT_THAT(Refusal(terms), HasSubstr("document.keep_terms[1]: has 201 bytes; at most 200 are allowed"));
 }
 
-TEST(ConversionTest, MarkersFollowTheAttentionOfAModelThatNamesTheLayerThatAligns) {
-  LanguageResources resources("", {});
-  ModelConfig model = FakeEngine(FakeEngineOptions()).info().config;
-  v1::TranslateDocumentRequest request = ContentRequest("text/html", "<p>A <b>red</b> house</p>");
-  const auto asks = [&] {
-    const auto conversion = Conversion::Create(request, model, resources, 4 << 20);
-    EXPECT_TRUE(conversion.ok()) << conversion.status();
-    return (*conversion)->request().alignment();
-  };
-  EXPECT_FALSE(asks());
-  model.aligns = 1;
-  EXPECT_TRUE(asks());
-  request.mutable_document()->set_markup(v1::MARKUP_PLACE);
-  EXPECT_FALSE(asks());
-  request = ContentRequest("text/html", "<p>A red house</p>");
-  EXPECT_FALSE(asks()) << "nothing is to be placed";
-}
-
 // Of each byte of a segment the place that it came from is kept, and so are the units.
 TEST(ConversionTest, WhatSegmentsTakeBesideTheirTextsCounts) {
   const FakeEngine engine{FakeEngineOptions()};

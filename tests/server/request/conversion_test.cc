@@ -45,6 +45,21 @@ TEST(ConversionTest, AModelOfSeveralLanguagesHasThoseOfTheRequest) {
   EXPECT_EQ(reply.content(), "<html lang=\"pt\"><p>Há pão. Bom dia.</p></html>");
 }
 
+TEST(ConversionTest, MarkersFollowTheAttentionOfAModelThatNamesTheLayerThatAligns) {
+  ModelConfig model;
+  v1::TranslateDocumentRequest request;
+  request.mutable_document()->set_mime_type("text/html");
+  request.mutable_document()->set_content("<p>A <b>red</b> house</p>");
+  EXPECT_FALSE(Created(request, model)->request().alignment());
+  model.aligns = 1;
+  EXPECT_TRUE(Created(request, model)->request().alignment());
+  request.mutable_document()->set_markup(v1::MARKUP_PLACE);
+  EXPECT_FALSE(Created(request, model)->request().alignment());
+  request.mutable_document()->clear_markup();
+  request.mutable_document()->set_content("<p>A red house</p>");
+  EXPECT_FALSE(Created(request, model)->request().alignment()) << "nothing is to be placed";
+}
+
 TEST(ConversionTest, ADocumentWhoseSegmentsAreTooLongIsNamedByItsField) {
   v1::TranslateDocumentRequest request;
   LanguageResources resources("", {});
