@@ -90,6 +90,15 @@ class Memory(TypedDict, total=False):
     files: List[MemoryFile]
 
 
+class Elements(TypedDict, total=False):
+    """Rules for the elements of HTML and XML."""
+
+    keep: List[str]
+    block: List[str]
+    in_text: List[str]
+    listed_only: bool
+
+
 class Options(TypedDict, total=False):
     """All keyword arguments. The server decides about those that are left out."""
 
@@ -109,10 +118,12 @@ class Options(TypedDict, total=False):
     priority: str  # INTERACTIVE or BULK
     segmentation: str  # of a text: SENTENCES or LINES
     keep_terms: List[str]  # of a file: names that are not translated
+    elements: Elements  # of a file
+    markup: str  # of a file: MARKERS, ALIGNMENT or PLACE: how inline markup gets into the translation
 
 
-_OF_DOCUMENT = ("segmentation", "keep_terms")
-_PREFIXES = {"guard": "GUARD_", "priority": "PRIORITY_", "segmentation": "SEGMENTATION_"}
+_OF_DOCUMENT = ("segmentation", "keep_terms", "elements", "markup")
+_PREFIXES = {"guard": "GUARD_", "priority": "PRIORITY_", "segmentation": "SEGMENTATION_", "markup": "MARKUP_"}
 
 
 def _full_name(name: str, value: Any) -> Any:

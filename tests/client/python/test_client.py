@@ -91,11 +91,12 @@ def test_options_have_the_names_of_the_api(fake):
 
 def test_options_are_all_of_the_api():
     request = {name for name in pb.TranslateDocumentRequest.DESCRIPTOR.fields_by_name if name != "document"}
-    assert set(options.Options.__annotations__) == request | {"segmentation", "keep_terms"}
+    document = {name for name in pb.Document.DESCRIPTOR.fields_by_name if name not in ("text", "content", "mime_type")}
+    assert set(options.Options.__annotations__) == request | document
     for kind, message in ((options.Selection, pb.SelectionControls), (options.Depth, pb.DepthControls),
                           (options.Search, pb.SearchControls), (options.Glossary, pb.Glossary),
                           (options.Term, pb.Term), (options.Memory, pb.Memory), (options.MemoryEntry, pb.MemoryEntry),
-                          (options.MemoryFile, pb.MemoryFile)):
+                          (options.MemoryFile, pb.MemoryFile), (options.Elements, pb.ElementRules)):
         assert set(kind.__annotations__) == set(message.DESCRIPTOR.fields_by_name), message.DESCRIPTOR.name
 
 
@@ -225,13 +226,15 @@ def test_files_by_their_names(fake, tmp_path):
     page = tmp_path / "page.HTML"
     page.write_bytes("<p>grün</p>".encode())
     with Client(fake.address) as client:
-        client.translate_file(page, tmp_path / "out.html", keep_terms=["Salient"])
+        client.translate_file(page, tmp_path / "out.html", keep_terms=["Salient"], markup="PLACE",
+                              elements={"keep": ["code"]})
         client.translate_file(page, mime_type="text/markdown")
         with pytest.raises(ValueError, match="docx"):
             client.translate_file(tmp_path / "README")
     assert (tmp_path / "out.html").read_bytes() == "<p>grün</p>".encode().upper()
     assert [request.document.mime_type for request in fake.requests] == ["text/html", "text/markdown"]
-    assert list(fake.requests[0].document.keep_terms) == ["Salient"]
+    sent = fake.requests[0].document
+    assert list(sent.keep_terms) == ["Salient"] and sent.markup == pb.MARKUP_PLACE and sent.elements.keep == ["code"]
 
 
 def test_a_file_is_replaced_only_by_a_whole_one(tmp_path, monkeypatch):
