@@ -18,10 +18,11 @@ constexpr size_t kMostBytes = 256 << 20;
 constexpr size_t kMostPairs = 64;  // of languages, whose memories are kept: a model may have thousands
 constexpr char kExtension[] = ".tsv";
 
-// A file of the operator that is too large stays so: no client should try again.
-absl::Status In(const std::string& path, const absl::Status& status) {
-  const auto code = absl::IsResourceExhausted(status) ? absl::StatusCode::kFailedPrecondition : status.code();
-  return absl::Status(code, absl::StrCat(path, ": ", status.message()));
+// A file of the operator that cannot be used stays so, whatever a client sends. `name`: without folders, which are no
+// client's business.
+absl::Status Unusable(std::string_view field, std::string_view name, const absl::Status& status) {
+  return absl::FailedPreconditionError(absl::StrCat(std::string(field), ": the server's file ", std::string(name),
+                                                    " cannot be used; tell its operator: ", status.message()));
 }
 
 DocumentLimits Limits() {
@@ -45,7 +46,9 @@ absl::Status LanguageResources::Check() const {
     return absl::NotFoundError(absl::StrCat("--glossaries: ", folder_, " is not a folder"));
   }
   for (const std::string& path : memories_) {
-    if (const auto type = MemoryMimeTypeOfFile(path); !type.ok()) return In("--memory", type.status());
+    if (const auto type = MemoryMimeTypeOfFile(path); !type.ok()) {
+      return absl::Status(type.status().code(), absl::StrCat("--memory: ", type.status().message()));
+    }
     if (!std::filesystem::is_regular_file(path, error)) {
       return absl::NotFoundError(absl::StrCat("--memory: ", path, " is not a file"));
     }
@@ -92,10 +95,9 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
   }
   GlossaryCache& cache = path == OwnPathOf(name) ? glossaries_ : uploads_;
   return cache.Get(name, changed, [&]() -> absl::StatusOr<Glossary> {
-    const absl::StatusOr<std::string> bytes = ReadNamed(path, kMostBytes);
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
-    if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
+    const absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
+    absl::StatusOr<Glossary> glossary = bytes.ok() ? Glossary::Parse(*bytes, Limits()) : bytes.status();
+    if (!glossary.ok()) return Unusable("glossary.name", absl::StrCat(name, kExtension), glossary.status());
     cache.DropIf([&](const std::string& known) { return !std::filesystem::exists(PathOf(known), error); });
     return glossary;
   });
@@ -117,11 +119,12 @@ absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::Read
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
     const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
     if (!mime_type.ok()) return mime_type.status();
-    const absl::StatusOr<std::string> bytes = ReadNamed(*path, kMostBytes);
-    if (!bytes.ok()) return bytes.status();
+    const absl::StatusOr<std::string> bytes = ReadBytes(*path, kMostBytes);
     const absl::StatusOr<TranslationMemory> memory =
-        TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits());
-    if (!memory.ok()) return In(*path, memory.status());
+        bytes.ok() ? TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits())
+                   : bytes.status();
+    const std::string name = std::filesystem::path(*path).filename().string();
+    if (!memory.ok()) return Unusable("memory.server", name, memory.status());
     all->Add(*memory);
   }
   return all;

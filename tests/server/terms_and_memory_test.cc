@@ -385,10 +385,26 @@ TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {
   for (const char* name : {"", "..", "../it", "/etc/passwd", "a/b"}) {
     EXPECT_TRUE(absl::IsNotFound(resources.GlossaryNamed(name).status())) << name;
   }
-  EXPECT_THAT(resources.GlossaryNamed("bad").status().message(), HasSubstr("line 1"));
   EXPECT_FALSE(LanguageResources(folder_ / "none", {}).Check().ok());
   EXPECT_FALSE(LanguageResources("", {folder_ / "none.tsv"}).Check().ok());
   EXPECT_FALSE(LanguageResources("", {Write("memory.txt", "")}).Check().ok());
+}
+
+// It is not the client's fault, and folders of the server are not its business.
+TEST_F(LanguageResourcesTest, AFileOfTheServerThatCannotBeUsedIsNamedWithoutItsFolder) {
+  Write("bad.tsv", "a\n");
+  LanguageResources resources(folder_.path(), {Write("broken.tmx", "<tmx"), Write("bad.tsv", "a\n")});
+  EXPECT_EQ(resources.GlossaryNamed("bad").status(),
+            absl::FailedPreconditionError(
+                "glossary.name: the server's file bad.tsv cannot be used; tell its operator: "
+                "glossary: line 1 is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
+  EXPECT_EQ(resources.MemoryOf("en", "de").status(),
+            absl::FailedPreconditionError("memory.server: the server's file bad.tsv cannot be used; tell its operator: "
+                                          "memory: line 1 has no tab between a source and its translation"));
+  std::filesystem::remove(folder_ / "bad.tsv");
+  const absl::Status unread = resources.MemoryOf("en", "fr").status();
+  EXPECT_THAT(unread.message(), HasSubstr("the server's file bad.tsv cannot be used; tell its operator: cannot be"));
+  EXPECT_THAT(unread.message(), ::testing::Not(HasSubstr(folder_.path())));
 }
 
 TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {

@@ -44,7 +44,7 @@ def starts(tmp_path, monkeypatch, config, *flags):
 def test_data_with_other_special_tokens_is_refused(tmp_path, monkeypatch, tokens, name):
     config = new_model().config
     config.tokens = tokens
-    with pytest.raises(SystemExit, match=f"its {name} token is .*retrofit --monolingual"):
+    with pytest.raises(SystemExit, match=f"its tokens.{name} is .*retrofit --monolingual"):
         starts(tmp_path, monkeypatch, config, "--config", str(tmp_path / "config.json"))
 
 
