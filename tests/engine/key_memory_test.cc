@@ -95,9 +95,11 @@ class KeyMemoryTest : public ::testing::TestWithParam<std::string> {
     std::mt19937 random(17);
     std::vector<TranslationRequest> requests;
     for (const int setting : on_gpu() ? std::vector<int>{0, 1, 6, 7} : std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}) {
-      requests.push_back({.text = RandomDocument(random, on_gpu() ? 1 : 2), .options = EightSettings()[setting]});
-      requests.back().options.search.max_length_ratio = 20;
-      requests.back().options.search.prefix = RandomDocument(random, on_gpu() ? 5 : 9);
+      for (int i = 0; i < (on_gpu() ? 1 : 2); ++i) {
+        requests.push_back({.text = RandomDocument(random, on_gpu() ? 1 : 2), .options = EightSettings()[setting]});
+        requests.back().options.search.max_length_ratio = 20;
+        requests.back().options.search.prefix = RandomDocument(random, on_gpu() ? 5 : 9);
+      }
     }
     return requests;
   }
