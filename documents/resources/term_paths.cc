@@ -52,7 +52,7 @@ size_t TermPaths::bytes() const {
   constexpr size_t kOfEntry = 32;  // of a hash table: links, its place in the table, and its allocation
   size_t bytes = next_.size() * (kOfEntry + sizeof(uint64_t) + sizeof(Node));
   for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(std::string) + sizeof(Word) + word.size();
-  bytes += terms_at_.capacity() * sizeof(terms_at_[0]);
+  bytes += terms_at_.capacity() * sizeof(std::vector<size_t>);
   for (const std::vector<size_t>& terms : terms_at_) bytes += terms.capacity() * sizeof(size_t);
   return bytes;
 }
