@@ -10,6 +10,29 @@ namespace {
 
 bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
 
+// Without white space at its ends, and with runs of it as one space: those with a line break, or all.
+std::string WithSingleSpaces(std::string_view text, bool all) {
+  const ByteRange inner = WithoutOuterSpace(text);
+  text = text.substr(inner.begin, inner.end - inner.begin);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  std::string line;
+  size_t done = 0;  // up to where `line` has the text; behind it there is only white space
+  bool single = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (u_isUWhiteSpace(c)) {
+      single = single || all || IsLineBreak(c);
+      continue;
+    }
+    line.append(single ? std::string_view(" ") : text.substr(done, begin - done)).append(text, begin, at - begin);
+    done = at;
+    single = false;
+  }
+  return line;
+}
+
 }  // namespace
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
@@ -55,26 +78,8 @@ ByteRange LettersAndDigits(std::string_view text) {
   return range;
 }
 
-std::string OneLine(std::string_view text) {
-  const ByteRange inner = WithoutOuterSpace(text);
-  text = text.substr(inner.begin, inner.end - inner.begin);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  std::string line;
-  size_t done = 0;  // up to where `line` has the text; behind it there is only white space
-  bool breaks = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    UChar32 c;
-    U8_NEXT(bytes, at, text.size(), c);
-    if (u_isUWhiteSpace(c)) {
-      breaks = breaks || IsLineBreak(c);
-      continue;
-    }
-    line.append(breaks ? std::string_view(" ") : text.substr(done, begin - done)).append(text, begin, at - begin);
-    done = at;
-    breaks = false;
-  }
-  return line;
-}
+std::string OneLine(std::string_view text) { return WithSingleSpaces(text, /*all=*/false); }
+
+std::string SingleSpaces(std::string_view text) { return WithSingleSpaces(text, /*all=*/true); }
 
 }  // namespace salient

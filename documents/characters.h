@@ -24,4 +24,7 @@ ByteRange LettersAndDigits(std::string_view text);
 // The text in one line: without outer space, and with a space for each run of white space that has a line break.
 std::string OneLine(std::string_view text);
 
+// The text without outer space, and with a space for each run of white space.
+std::string SingleSpaces(std::string_view text);
+
 }  // namespace salient

@@ -1,8 +1,5 @@
 #include "documents/resources/memory.h"
 
-#include <unicode/uchar.h>
-#include <unicode/utf8.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -28,25 +25,6 @@ constexpr size_t kCandidates = 64;
 constexpr size_t kMostCommon = 20000;       // entries of a word that are looked at
 constexpr size_t kMostComparedWords = 400;  // of a segment that is compared
 constexpr size_t kEntriesCleared = 8;       // whose weights are cleared in the time of a step
-
-// The text with runs of white space as one space, and none at its ends.
-std::string SingleSpaces(std::string_view text) {
-  const ByteRange inner = WithoutOuterSpace(text);
-  text = text.substr(0, inner.end);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  std::string single;
-  for (size_t at = inner.begin; at < text.size();) {
-    const size_t begin = at;
-    UChar32 c;
-    U8_NEXT(bytes, at, text.size(), c);
-    if (!u_isUWhiteSpace(c)) {
-      single.append(text, begin, at - begin);
-    } else if (single.back() != ' ') {
-      single.push_back(' ');
-    }
-  }
-  return single;
-}
 
 // Insertions, deletions and substitutions of words.
 size_t WordEdits(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
