@@ -22,28 +22,27 @@ LEAST_COPIES, LEAST_SHARE = 50, 0.2  # with fewer copies, or if no layer finds m
 Pair = tuple[Tensor, Tensor]  # unpadded source [1, S] and target [1, T + 1]
 
 
-class Counterparts:
-    """The source's token by a target's token of the same piece."""
+def counterparts(vocabulary: Vocabulary) -> dict[int, int]:
+    """The source's token by the target's token of the same piece."""
+    of_source = vocabulary.source_tokens
+    return {token: of_source[piece] for piece, token in vocabulary.target_tokens.items() if piece in of_source}
 
-    def __init__(self, vocabulary: Vocabulary):
-        of_source = vocabulary.source_tokens
-        self.of = {token: of_source[piece] for piece, token in vocabulary.target_tokens.items() if piece in of_source}
 
-    def copies(self, source: list[tuple[int, int]], target: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """(target position, source position) of each copy; source, target: the segment and the token of each
-        position."""
-        of_source, of_target = Counter(source), Counter(target)
-        place = {key: i for i, key in enumerate(source)}
-        found = []
-        for i, (segment, token) in enumerate(target):
-            counterpart = segment, self.of.get(token)
-            if of_target[segment, token] == 1 and of_source[counterpart] == 1:
-                found.append((i, place[counterpart]))
-        return found
+def copies(source: list[tuple[int, int]], target: list[tuple[int, int]],
+           counterpart: dict[int, int]) -> list[tuple[int, int]]:
+    """(target position, source position) of each copy; source, target: the segment and the token of each position."""
+    of_source, of_target = Counter(source), Counter(target)
+    place = {key: i for i, key in enumerate(source)}
+    found = []
+    for i, (segment, token) in enumerate(target):
+        original = segment, counterpart.get(token)
+        if of_target[segment, token] == 1 and of_source[original] == 1:
+            found.append((i, place[original]))
+    return found
 
 
 @torch.no_grad()
-def found_by_layer(model: Transformer, pairs: Iterable[Pair], counterparts: Counterparts) -> tuple[list[float], int]:
+def found_by_layer(model: Transformer, pairs: Iterable[Pair], counterpart: dict[int, int]) -> tuple[list[float], int]:
     """The share of the copies that each decoder layer finds, and their number."""
     attention: dict[int, Tensor] = {}
 
@@ -61,16 +60,16 @@ def found_by_layer(model: Transformer, pairs: Iterable[Pair], counterparts: Coun
             model.decode(target[:, :-1], source, model.encode(source, run), run)
             of_source, _ = segment_of(source, separator, inclusive=False)
             of_target, _ = segment_of(target[:, :-1], separator, inclusive=True)
-            copies = counterparts.copies(list(zip(of_source[0].tolist(), source[0].tolist())),
-                                         list(zip(of_target[0].tolist(), target[0, 1:].tolist())))
-            if not copies:
+            copied = copies(list(zip(of_source[0].tolist(), source[0].tolist())),
+                            list(zip(of_target[0].tolist(), target[0, 1:].tolist())), counterpart)
+            if not copied:
                 continue
-            rows, wanted = torch.tensor(copies, device=source.device).t()
+            rows, wanted = torch.tensor(copied, device=source.device).t()
             other = of_target[0][rows, None] != of_source[0]
             for n, scores in attention.items():
                 mean = scores[:, rows].masked_fill(other, float("-inf")).softmax(-1).mean(0)
                 hits[n] += int(mean.argmax(-1).eq(wanted).sum())
-            count += len(copies)
+            count += len(copied)
     finally:
         for hook in hooks:
             hook.remove()
@@ -79,7 +78,7 @@ def found_by_layer(model: Transformer, pairs: Iterable[Pair], counterparts: Coun
 
 def fit_alignment(model: Transformer, pairs: Iterable[Pair], vocabulary: Vocabulary) -> None:
     """Sets the config's alignment_layer."""
-    shares, count = found_by_layer(model, pairs, Counterparts(vocabulary))
+    shares, count = found_by_layer(model, pairs, counterparts(vocabulary))
     best = max(range(len(shares)), key=shares.__getitem__)
     if count >= LEAST_COPIES and shares[best] >= LEAST_SHARE:
         model.config.alignment_layer = best + 1

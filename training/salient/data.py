@@ -135,13 +135,14 @@ def origin_of(name: str) -> str:
 
 
 def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.ndarray:
-    """Joins segments with separators, and appends EOS; not to a source that does not end so, unless it is empty. bos:
-    whether they are the target's."""
+    """Joins segments with separators, and appends EOS; not to a source that does not end so, unless its last segment is
+    empty. bos: whether they are the target's."""
     parts = [np.asarray([tokens.bos])] if bos else []
     for i, segment in enumerate(segments):
         parts += [segment, np.asarray([tokens.eos if i + 1 == len(segments) else tokens.separator])]
-    joined = np.concatenate(parts).astype(np.int64)
-    return joined if bos or tokens.source_end or len(joined) == 1 else joined[:-1]
+    if not bos and not tokens.source_end and len(segments[-1]):
+        parts.pop()
+    return np.concatenate(parts).astype(np.int64)
 
 
 # How often a chunk of at most so many tokens is cut, relative to the others; 0 stands for one to twelve single

@@ -41,6 +41,7 @@ from pathlib import Path
 import torch
 
 from .config import ModelConfig
+from .data import join
 from .decode import Choice, Encoded, Hypothesis, Oracle, Settings, Step
 from .export import load_model
 from .selection import MODULES
@@ -122,11 +123,7 @@ def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Rando
                 for marker in rng.sample(markers[:8], rng.randint(1, 6)):
                     segment.insert(rng.randint(0, len(segment)), marker)
             segments = segments if config.tokens.separator is not None else segments[:1]
-        tokens = [token for segment in segments for token in (*segment, config.tokens.separator)]
-        tokens[-1] = config.tokens.eos
-        if not config.tokens.source_end:
-            tokens.pop()
-        found.append({"id": f"document-{index}", "lines": lines, "tokens": tokens,
+        found.append({"id": f"document-{index}", "lines": lines, "tokens": join(segments, False, t).tolist(),
                       "pieces": [len(segment) for segment in segments]})
     return found
 

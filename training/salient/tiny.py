@@ -22,7 +22,7 @@ import torch
 from .calibrate import fit_key_steps
 from .config import (HEADS, Exits, FeedForward, Languages, Markers, ModelConfig, Positions, Search, Selection, Stack,
                      Tokens)
-from .data import PAD, SEPARATOR
+from .data import PAD, SEPARATOR, join
 from .export import DTYPES, export
 from .model import Transformer
 from .model_folder import SHORTLIST, new_files
@@ -159,13 +159,13 @@ def random_pairs(config: ModelConfig, rng: random.Random, count: int) -> list[tu
     """Chunks of one or a few segments of random tokens: source [1, S], and target [1, T] with BOS."""
     t = config.tokens
 
-    def side(vocab_size, ends):
+    def side(vocab_size, bos):
         segments = [[rng.randrange(SEPARATOR + 1, vocab_size) for _ in range(rng.randint(3, 12))]
                     for _ in range(1 if t.separator is None else 4)]
-        return [token for segment in segments for token in (*segment, t.separator)][:-1] + [t.eos] * ends
+        return torch.from_numpy(join(segments, bos, t))[None]
 
-    return [(torch.tensor([side(config.source_vocab_size or config.vocab_size, t.source_end)]),
-             torch.tensor([[t.bos, *side(config.vocab_size, True)]])) for _ in range(count)]
+    return [(side(config.source_vocab_size or config.vocab_size, False), side(config.vocab_size, True))
+            for _ in range(count)]
 
 
 def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int, dtype: str = "f32",

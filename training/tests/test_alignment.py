@@ -3,28 +3,21 @@
 import pytest
 import torch
 
-from salient.alignment import Counterparts, fit_alignment, found_by_layer
+from salient.alignment import copies, counterparts, fit_alignment, found_by_layer
 from salient.export import load_model
 from salient.vocabulary import Vocabulary
 
 
-def counterparts(of: dict[int, int]) -> Counterparts:
-    made = Counterparts.__new__(Counterparts)
-    made.of = of
-    return made
-
-
 def test_a_copy_is_there_once_on_both_sides():
-    found = counterparts({10: 20, 11: 21, 12: 22})
     source = [(0, 20), (0, 21), (0, 21), (1, 20), (1, 22)]
     target = [(0, 10), (0, 11), (0, 13), (1, 12), (1, 10), (1, 10)]
-    assert found.copies(source, target) == [(0, 0), (3, 4)]
+    assert copies(source, target, {10: 20, 11: 21, 12: 22}) == [(0, 0), (3, 4)]
 
 
 def test_counterparts_are_the_same_pieces_of_two_vocabularies(tiny_models):
     model, config = load_model(tiny_models / "multilingual")
     vocabulary = Vocabulary(tiny_models / "multilingual", config)
-    of = Counterparts(vocabulary).of
+    of = counterparts(vocabulary)
     assert of and all(vocabulary.source[source] == vocabulary.target[target] for target, source in of.items())
     assert not {config.tokens.eos, config.tokens.unk} & of.keys()
 
@@ -50,7 +43,7 @@ def test_the_layer_that_finds_the_copies_is_named(tiny_models, layer):
     source = torch.tensor([[*tokens, config.tokens.separator, *tokens.flip(0), config.tokens.eos]])
     target = torch.cat((torch.tensor([[config.tokens.bos]]), source), 1)
     vocabulary = Vocabulary(tiny_models / "base", config)
-    shares, count = found_by_layer(model, [(source, target)], Counterparts(vocabulary))
+    shares, count = found_by_layer(model, [(source, target)], counterparts(vocabulary))
     assert count == 40 and shares[layer] == 1 and sum(share == 1 for share in shares) == 1
     fit_alignment(model, [(source, target)], vocabulary)
     assert config.alignment_layer is None  # of 40 copies nothing is concluded

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from salient.config import Tokens
 from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents,
                           tokenise, chunks)
 from salient.model import aligned, segment_of
@@ -232,3 +233,11 @@ def test_what_a_killed_run_left_of_a_file_is_replaced(tmp_path):
     (tmp_path / "x.npz.part").write_text("half")
     corpus_of(random_corpus()).save(tmp_path / "x.npz")
     assert [p.name for p in tmp_path.iterdir()] == ["x.npz"] and len(Corpus.load(tmp_path / "x.npz").documents) == 8
+
+
+def test_a_source_that_does_not_end_in_the_end_token():
+    tokens = Tokens(source_end=False)
+    words, none = np.asarray([7, 8]), np.asarray([], int)
+    assert join([words, words], False, tokens).tolist() == [7, 8, tokens.separator, 7, 8]
+    assert join([words, none], False, tokens).tolist() == [7, 8, tokens.separator, tokens.eos]  # no segment is empty
+    assert join([words], True, tokens).tolist() == [tokens.bos, 7, 8, tokens.eos]
