@@ -51,6 +51,12 @@ absl::Status AddWithin(const DocumentLimits& limits, std::string_view source, st
       absl::StrCat("memory: has more than ", limits.max_units, " entries; leave out what the document does not need"));
 }
 
+// The primary language of a TMX variant (the element tuv).
+std::string TmxLanguage(std::string_view bytes, const XmlEvent& variant) {
+  const std::string_view language = AttributeOf(bytes, variant, "xml:lang");
+  return PrimaryLanguage(language.empty() ? AttributeOf(bytes, variant, "lang") : language);
+}
+
 // A TMX file's units: of each the segments by language, inline codes left out.
 class TmxReader {
  public:
@@ -70,10 +76,10 @@ class TmxReader {
         if (absl::Status status = AddWithin(limits, source, target, memory); !status.ok()) return status;
       }
       if (event.kind != XmlEvent::Kind::kStart || event.name != "tuv") continue;
-      std::string_view language = AttributeOf(bytes_, event, "xml:lang");
-      if (language.empty()) language = AttributeOf(bytes_, event, "lang");
-      if (PrimaryLanguage(language) == source_) source = Segment(i);
-      if (PrimaryLanguage(language) == target_) target = Segment(i);
+      const std::string language = TmxLanguage(bytes_, event);
+      if (language.empty()) continue;
+      if (language == source_) source = Segment(i);
+      if (language == target_) target = Segment(i);
       i = event.match;
     }
     return absl::OkStatus();
@@ -154,6 +160,19 @@ absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes
   }
   if (!status.ok()) return status;
   return memory;
+}
+
+absl::StatusOr<std::set<std::string>> TranslationMemory::LanguagesOf(std::string_view bytes, std::string_view mime_type,
+                                                                     const DocumentLimits& limits) {
+  std::set<std::string> languages;
+  if (mime_type != kTmxMimeType) return languages;
+  const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
+  if (!events.ok()) return events.status();
+  for (const XmlEvent& event : *events) {
+    if (event.kind == XmlEvent::Kind::kStart && event.name == "tuv") languages.insert(TmxLanguage(bytes, event));
+  }
+  languages.erase("");
+  return languages;
 }
 
 bool TranslationMemory::Steps::Take(size_t count) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,6 +53,11 @@ class TranslationMemory {
   static absl::StatusOr<TranslationMemory> Load(std::string_view bytes, std::string_view mime_type,
                                                 std::string_view source_language, std::string_view target_language,
                                                 const DocumentLimits& limits = {});
+
+  // The primary language subtags that a TMX file has segments of; none for the other kinds, whose entries are of any
+  // pair. Errors as those of Load.
+  static absl::StatusOr<std::set<std::string>> LanguagesOf(std::string_view bytes, std::string_view mime_type,
+                                                           const DocumentLimits& limits = {});
 
   // Adds the entries of another memory, which take precedence.
   void Add(const TranslationMemory& other);

@@ -13,6 +13,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +46,14 @@ class LanguageResources {
   // Also those that clients have made. NOT_FOUND names the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
   // Of TMX files the entries of these languages, of the others all. A file that cannot be read is not tried again.
+  // Languages that no TMX file has share one memory, so that new ones do not make the server read its files again.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
                                                                     const std::string& target_language);
 
  private:
   std::string OwnPathOf(const std::string& glossary) const;  // in the folder itself
   std::string PathOf(const std::string& glossary) const;
+  absl::StatusOr<std::set<std::string>> ReadMemoryLanguages() const;
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> ReadMemories(const std::string& source_language,
                                                                         const std::string& target_language) const;
 
@@ -58,8 +62,10 @@ class LanguageResources {
   GlossaryCache glossaries_{std::numeric_limits<size_t>::max()};
   GlossaryCache uploads_;
   std::mutex mutex_;  // of what follows
+  std::optional<absl::StatusOr<std::set<std::string>>>
+      memory_languages_;  // of the TMX files; none before they are read
   std::map<std::pair<std::string, std::string>, absl::StatusOr<std::shared_ptr<const TranslationMemory>>>
-      read_memories_;  // by language pair
+      read_memories_;  // by primary languages; empty ones for a pair that no TMX file has
 };
 
 }  // namespace salient

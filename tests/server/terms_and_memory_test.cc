@@ -392,8 +392,8 @@ TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {
 
 // It is not the client's fault, and folders of the server are not its business.
 TEST_F(LanguageResourcesTest, AFileOfTheServerThatCannotBeUsedIsNamedWithoutItsFolder) {
-  Write("bad.tsv", "a\n");
-  LanguageResources resources(folder_.path(), {Write("broken.tmx", "<tmx"), Write("bad.tsv", "a\n")});
+  const std::string bad = Write("bad.tsv", "a\n");
+  LanguageResources resources(folder_.path(), {bad});
   EXPECT_EQ(resources.GlossaryNamed("bad").status(),
             absl::FailedPreconditionError(
                 "glossary.name: the server's file bad.tsv cannot be used; tell its operator: "
@@ -401,10 +401,28 @@ TEST_F(LanguageResourcesTest, AFileOfTheServerThatCannotBeUsedIsNamedWithoutItsF
   EXPECT_EQ(resources.MemoryOf("en", "de").status(),
             absl::FailedPreconditionError("memory.server: the server's file bad.tsv cannot be used; tell its operator: "
                                           "memory: line 1 has no tab between a source and its translation"));
-  std::filesystem::remove(folder_ / "bad.tsv");
-  const absl::Status unread = resources.MemoryOf("en", "fr").status();
+  std::filesystem::remove(bad);
+  const absl::Status unread = LanguageResources("", {bad}).MemoryOf("en", "fr").status();
   EXPECT_THAT(unread.message(), HasSubstr("the server's file bad.tsv cannot be used; tell its operator: cannot be"));
   EXPECT_THAT(unread.message(), ::testing::Not(HasSubstr(folder_.path())));
+  EXPECT_THAT(LanguageResources("", {Write("broken.tmx", "<tmx")}).MemoryOf("en", "de").status().message(),
+              HasSubstr("the server's file broken.tmx cannot be used"));
+}
+
+// A client may name ever new languages of a model that has many.
+TEST_F(LanguageResourcesTest, FilesAreNotReadAgainForLanguagesThatTheyDoNotHave) {
+  const std::string tmx = Write("memory.tmx",
+                                "<tmx version='1.4'><header/><body><tu><tuv xml:lang='en-US'><seg>One.</seg></tuv>"
+                                "<tuv xml:lang='de'><seg>Eins.</seg></tuv><tuv><seg>?</seg></tuv></tu></body></tmx>");
+  LanguageResources resources("", {tmx, Write("memory.tsv", "Two.\tZwei.\n")});
+  const auto german = resources.MemoryOf("en", "de");
+  const auto swedish = resources.MemoryOf("en", "sv");
+  ASSERT_TRUE(german.ok() && swedish.ok());
+  EXPECT_EQ((*german)->size(), 2);
+  EXPECT_EQ((*swedish)->size(), 1) << "lines have no languages";
+  std::filesystem::remove(tmx);
+  EXPECT_EQ(resources.MemoryOf("EN-gb", "de_AT").value(), *german);
+  EXPECT_EQ(resources.MemoryOf("fi", "de").value(), *swedish);
 }
 
 TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {
