@@ -10,25 +10,31 @@ namespace {
 
 bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
 
-// Without white space at its ends, and with runs of it as one space: those with a line break, or all.
+// Characters other than white space that XML must not have, and that nobody sees elsewhere.
+bool IsControl(UChar32 c) { return u_charType(c) == U_CONTROL_CHAR || c == 0xfffe || c == 0xffff; }
+
+// Without control characters and white space at its ends, and with runs of it as one space: those with a line break, or
+// all.
 std::string WithSingleSpaces(std::string_view text, bool all) {
   const ByteRange inner = WithoutOuterSpace(text);
   text = text.substr(inner.begin, inner.end - inner.begin);
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  std::string line;
-  size_t done = 0;  // up to where `line` has the text; behind it there is only white space
+  std::string line, space;  // `space`: before the next character
   bool single = false;
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;
     UChar32 c;
     U8_NEXT(bytes, at, text.size(), c);
+    const std::string_view character = text.substr(begin, at - begin);
     if (u_isUWhiteSpace(c)) {
       single = single || all || IsLineBreak(c);
-      continue;
+      space.append(character);
+    } else if (!IsControl(c)) {
+      if (!line.empty()) line.append(single ? std::string_view(" ") : space);
+      line.append(character);
+      space.clear();
+      single = false;
     }
-    line.append(single ? std::string_view(" ") : text.substr(done, begin - done)).append(text, begin, at - begin);
-    done = at;
-    single = false;
   }
   return line;
 }

@@ -41,7 +41,8 @@ bool IsSection(std::string_view bytes) {
 
 std::string WriteSection(const Unit& unit, const MarkedText& translation, const std::vector<std::string>&) {
   // The end of a section within it is divided between two.
-  const std::string text = absl::StrReplaceAll(Flatten(unit.markers, translation), {{"]]>", "]]]]><![CDATA[>"}});
+  const std::string text =
+      absl::StrReplaceAll(WithoutForbidden(Flatten(unit.markers, translation)), {{"]]>", "]]]]><![CDATA[>"}});
   return absl::StrCat(std::string(kSectionBegin), text, std::string(kSectionEnd));
 }
 

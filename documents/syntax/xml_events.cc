@@ -189,7 +189,7 @@ class EventReader {
 std::string Escape(std::string_view text, bool quotes) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : WithoutForbidden(text)) {
     switch (c) {
       case '&':
         out.append("&amp;");
@@ -311,6 +311,22 @@ std::vector<Edit> EncodingEdits(std::string_view bytes) {
   if (!value.has_value()) return {};
   const std::string encoding(bytes.substr(value->begin, value->end - value->begin));
   return absl::EqualsIgnoreCase(encoding, "utf-8") ? std::vector<Edit>() : std::vector<Edit>{{*value, "UTF-8"}};
+}
+
+std::string WithoutForbidden(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') continue;
+    const std::string_view character = text.substr(at, 3);
+    if (character == "\uFFFE" || character == "\uFFFF") {
+      at += 2;
+    } else {
+      out.push_back(text[at]);
+    }
+  }
+  return out;
 }
 
 std::string EscapeXml(std::string_view text) { return Escape(text, /*quotes=*/false); }

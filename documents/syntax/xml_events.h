@@ -51,7 +51,11 @@ bool BeginsWithXmlDeclaration(std::string_view bytes);
 // Edits that declare UTF-8 where the XML declaration names another encoding: what is written is UTF-8.
 std::vector<Edit> EncodingEdits(std::string_view bytes);
 
-// Escapes &, <, > and carriage returns; in attributes quotation marks, line breaks and tabs, too.
+// The text without characters that XML must not have, not even escaped: controls other than white space, U+FFFE,
+// U+FFFF.
+std::string WithoutForbidden(std::string_view text);
+
+// WithoutForbidden; escapes &, <, > and carriage returns; in attributes quotation marks, line breaks and tabs, too.
 std::string EscapeXml(std::string_view text);
 std::string EscapeXmlAttribute(std::string_view text);
 

@@ -89,6 +89,13 @@ TEST(XmlTest, SectionsHavePlaceholdersAndTags) {
             "<r><![CDATA[a[b[0]]]]><![CDATA[>c]]></r>");
 }
 
+TEST(XmlTest, WhatXmlMustNotHaveIsLeftOut) {
+  const std::string translation = std::string("a\0b\x1f", 4) + "c\uFFFEd\uFFFF\uFFFDe\tf";
+  EXPECT_EQ(RenderWith(*ParseAs("xml", "<r>One</r>"), {{"One", translation}}), "<r>abcd\uFFFDe\tf</r>");
+  EXPECT_EQ(RenderWith(*ParseAs("xml", "<r><![CDATA[One]]></r>"), {{"One", translation}}),
+            "<r><![CDATA[abcd\uFFFDe\tf]]></r>");
+}
+
 TEST(XmlTest, WhiteSpaceIsTextWhereItIsPreserved) {
   const std::string text =
       "<r><v>One\n  two</v><d xml:space=\"preserve\"><v> One\r\n  two <b xml:space='default'>x  y</b>  z</v></d></r>";

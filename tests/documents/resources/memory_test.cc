@@ -72,6 +72,19 @@ TEST(TranslationMemoryTest, WhiteSpaceAroundAndBetweenTheWordsDoesNotMatter) {
   EXPECT_EQ(Load("Yes\t\u00a0\n", kTsvMimeType).size(), 0u);
 }
 
+TEST(TranslationMemoryTest, ControlCharactersAreLeftOut) {
+  const TranslationMemory memory = Load(R"(msgid "Op\aen"
+msgstr "\000 \303\226ff\0nen\x1f "
+)",
+                                        kPoMimeType);
+  EXPECT_EQ(Found(memory, "Open"), "Öffnen");
+  TranslationMemory own;
+  own.Add("One.", std::string("\0", 1) + " Ein\uFFFEs.\x7f");
+  EXPECT_EQ(Found(own, "One."), "Eins.");
+  own.Add("Two.", "\x01");
+  EXPECT_EQ(own.size(), 1u) << "nothing is left of it";
+}
+
 TEST(TranslationMemoryTest, PoWithAccelerators) {
   const TranslationMemory memory = Load("msgid \"&Open\"\nmsgstr \"Öff&nen\"\n", kPoMimeType);
   EXPECT_EQ(Found(memory, "Open"), "Öffnen");
