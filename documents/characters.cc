@@ -10,10 +10,11 @@ namespace {
 
 bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
 
-// Characters other than white space that XML must not have, and that nobody sees elsewhere.
-bool IsControl(UChar32 c) { return u_charType(c) == U_CONTROL_CHAR || c == 0xfffe || c == 0xffff; }
+// Bytes that are not UTF-8, and characters that XML must not have and nobody sees elsewhere. White space is tested
+// before.
+bool IsNoText(UChar32 c) { return c < 0 || u_charType(c) == U_CONTROL_CHAR || c == 0xfffe || c == 0xffff; }
 
-// Without control characters and white space at its ends, and with runs of it as one space: those with a line break, or
+// Without what is no text and white space at its ends, and with runs of it as one space: those with a line break, or
 // all.
 std::string WithSingleSpaces(std::string_view text, bool all) {
   const ByteRange inner = WithoutOuterSpace(text);
@@ -29,7 +30,7 @@ std::string WithSingleSpaces(std::string_view text, bool all) {
     if (u_isUWhiteSpace(c)) {
       single = single || all || IsLineBreak(c);
       space.append(character);
-    } else if (!IsControl(c)) {
+    } else if (!IsNoText(c)) {
       if (!line.empty()) line.append(single ? std::string_view(" ") : space);
       line.append(character);
       space.clear();

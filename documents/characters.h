@@ -21,11 +21,11 @@ ByteRange WithoutOuterSpace(std::string_view text);
 // From the first letter or digit of a text to the last one; empty, at its end, if it has none.
 ByteRange LettersAndDigits(std::string_view text);
 
-// The text in one line: without outer space and control characters, and with a space for each run of white space that
-// has a line break.
+// The text in one line: without outer space, control characters and bytes that are not UTF-8, and with a space for each
+// run of white space that has a line break.
 std::string OneLine(std::string_view text);
 
-// The text without outer space and control characters, and with a space for each run of white space.
+// The same with a space for each run of white space.
 std::string SingleSpaces(std::string_view text);
 
 }  // namespace salient

@@ -72,9 +72,9 @@ TEST(TranslationMemoryTest, WhiteSpaceAroundAndBetweenTheWordsDoesNotMatter) {
   EXPECT_EQ(Load("Yes\t\u00a0\n", kTsvMimeType).size(), 0u);
 }
 
-TEST(TranslationMemoryTest, ControlCharactersAreLeftOut) {
+TEST(TranslationMemoryTest, WhatIsNoTextIsLeftOut) {
   const TranslationMemory memory = Load(R"(msgid "Op\aen"
-msgstr "\000 \303\226ff\0nen\x1f "
+msgstr "\000 \303\226ff\0nen\x1f \333"
 )",
                                         kPoMimeType);
   EXPECT_EQ(Found(memory, "Open"), "Öffnen");
