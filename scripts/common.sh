@@ -35,6 +35,7 @@ test_packages=(
   libcpp-httplib-dev         # the HTTP client of the tests
   python3 python3-torch python3-numpy python3-sentencepiece python3-yaml python3-pytest  # the PyTorch oracle
   python3-grpcio python3-protobuf  # the Python client
+  nodejs                     # the tuning page
   xz-utils                   # used by training/run_gpu.sh pack
 )
 benchmark_packages=(

@@ -22,6 +22,10 @@ namespace {
 constexpr int64_t kJsonExpansion = 6;
 constexpr char kModels[] = "/v1/models";
 
+bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
+bool IsOfPage(const HttpRequest& request) { return IsGet(request) && !request.has_body() && IsPage(request.path); }
+
 bool IsProbe(const HttpRequest& request) { return request.path == "/healthz" || request.path == "/readyz"; }
 
 absl::StatusOr<absl::Time> ReadDeadline(const HttpRequest& request) {
@@ -92,7 +96,7 @@ absl::Status HttpApi::Check(const HttpRequest& request, CompatService* compat, c
   if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
     return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }
-  return caller.status;
+  return IsOfPage(request) ? absl::OkStatus() : caller.status;
 }
 
 HttpApi::Caller HttpApi::Identify(const HttpRequest& request, CompatService* compat) const {
@@ -119,7 +123,7 @@ std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
     request.headers["X-Request-Id"] = call.request_id;  // the service identifies the caller itself, under the same id
     return compat->Handle(request, reply);
   }
-  if (!known.ok()) {  // the key went while the body arrived
+  if (!known.ok() && !IsOfPage(request)) {  // the key went while the body arrived
     reply(ErrorReply(known));
     return nullptr;
   }
@@ -141,13 +145,11 @@ HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::s
 }
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {
-  const bool get = request.method == "GET" || request.method == "HEAD";
+  const bool get = IsGet(request);
   if (get && request.path == "/healthz") return Probe(health_.Alive(), "ok\n");
   if (get && request.path == "/readyz") return Probe(health_.Ready(), "ready\n");
   const ModelRegistry& models = translator_.models();
-  if (get && request.path == "/") {
-    return {.content_type = "text/html; charset=utf-8", .body = FrontPage(ListModels(models))};
-  }
+  if (get && IsPage(request.path)) return PageReply(request.path);
   if (get && request.path == kModels) return MessageReply(ListModels(models));
   if (get && request.path.rfind(absl::StrCat(kModels, "/"), 0) == 0) {
     auto model = GetModel(models, request.path.substr(sizeof(kModels)));

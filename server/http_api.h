@@ -2,7 +2,7 @@
 //
 //   POST /v1/translate       TranslateDocumentRequest as JSON -> TranslateDocumentResponse; ?timeout_seconds=30
 //   GET  /v1/models[/NAME]   ListModels, GetModel
-//   GET  /                   a page about the server
+//   GET  /                   the tuning page (server/http_page.h)
 //   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers in front of this port
 //
 // With --compat also the APIs of other services (server/compat), each with its own field names, keys and errors.
@@ -11,7 +11,8 @@
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
 // With a certificate (server/access/access.h) the port uses HTTPS. All paths except the two probes require the
-// credentials of the server's settings, checked before the body is read: an API key (401), a client certificate (403).
+// credentials of the server's settings, checked before the body is read: an API key (401), except for the page, which
+// asks for one; a client certificate (403).
 //
 // A translation blocks no thread while it runs. If the client disconnects, it is cancelled.
 

@@ -1,13 +1,18 @@
-// The page at "/": a description of the server, its models, and example requests.
+// The tuning page: files of server/page, which the program carries. A browser reads models and translations from the
+// API itself, so the page holds nothing that a key protects.
 
 #pragma once
 
 #include <string>
 
-#include "salient/v1/translation.pb.h"
+#include "server/http/message.h"
 
 namespace salient {
 
-std::string FrontPage(const v1::ListModelsResponse& models);
+// Whether the page has a file of this path: "/", "/page/main.mjs" and others.
+bool IsPage(const std::string& path);
+
+// The file. IsPage must hold. The browser may load nothing from elsewhere, and run only the page's own scripts.
+HttpResponse PageReply(const std::string& path);
 
 }  // namespace salient

@@ -3,6 +3,7 @@
 #include "server/http_api.h"
 
 #include <cstdlib>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -188,10 +189,32 @@ TEST_F(HttpTest, ListsModels) {
   EXPECT_EQ(Get("/v1/models/none").status, 404);
 }
 
-TEST_F(HttpTest, ThePageNamesTheModels) {
+TEST_F(HttpTest, ThePageIsServed) {
   server_.Start();
-  EXPECT_THAT(Get("/").body, AllOf(HasSubstr("<a href=\"/v1/models/fake\">"), HasSubstr("Writes in capitals."),
-                                   HasSubstr(">12.3 M<")));
+  const auto page = Get("/");
+  EXPECT_EQ(page.get_header_value("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.get_header_value("Content-Security-Policy"),
+              AllOf(HasSubstr("default-src 'none'"), HasSubstr("script-src 'self'")));
+  EXPECT_EQ(page.get_header_value("X-Content-Type-Options"), "nosniff");
+  // Whatever it loads is there, with a type that a browser takes.
+  const std::regex loaded("(?:href|src)=\"(page/[^\"]+)\"");
+  int files = 0;
+  for (std::sregex_iterator found(page.body.begin(), page.body.end(), loaded), end; found != end; ++found, ++files) {
+    const auto file = Get("/" + (*found)[1].str());
+    EXPECT_EQ(file.status, 200) << (*found)[1];
+    EXPECT_EQ(file.get_header_value("Content-Type"),
+              (*found)[1].str().ends_with(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8");
+  }
+  EXPECT_EQ(files, 2);
+  const std::string script = Get("/page/main.mjs").body;
+  const std::regex imported("from '\\.(/[^']+)'");
+  for (std::sregex_iterator found(script.begin(), script.end(), imported), end; found != end; ++found, ++files) {
+    EXPECT_EQ(Get("/page" + (*found)[1].str()).status, 200) << (*found)[1];
+  }
+  EXPECT_EQ(files, 5);
+  for (const char* path : {"/page", "/page/", "/page/none.mjs", "/page/index.html", "/page/../page/main.mjs"}) {
+    EXPECT_EQ(Get(path).status, 404) << path;
+  }
 }
 
 TEST_F(HttpTest, MetricsCountWhatHappened) {

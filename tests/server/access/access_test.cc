@@ -184,8 +184,12 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   const auto refused = client.Post("/v1/translate", body, "application/json");
   EXPECT_EQ(refused->status, 401);
   EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
-  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"})
+  for (const char* path : {"/v1/models", "/v1/models/x", "/metrics", "/page/none"})
     EXPECT_EQ(client.Get(path)->status, 401) << path;
+  for (const char* path : {"/", "/page/main.mjs"}) {  // the page asks for the key
+    EXPECT_EQ(client.Get(path)->status, 200) << path;
+    EXPECT_EQ(client.Post(path, body, "application/json")->status, 401) << path;
+  }
   const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
   EXPECT_EQ(
       client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body, "application/json")

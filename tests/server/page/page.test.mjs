@@ -1,0 +1,117 @@
+// What the tuning page computes, and that its parts fit together. Run by `node --test`.
+
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import test from 'node:test';
+
+import {axisEnd, exitColour} from '../../../server/page/charts.mjs';
+import {costCards, costOf, errorText, percent, piecesOf, sameShare, seconds} from '../../../server/page/report.mjs';
+import {commandOf, curlOf, exitValue, optionsOf, requestOf, selectionValue,
+        settingsToCompare} from '../../../server/page/settings.mjs';
+
+const SETTING = {model: 'en-de', from: '', to: '', point: '', selection: 'LEARNED', selectionValue: '', exit: 'GEOMETRIC',
+                 exitValue: '', beam: '1', shortlist: false, guard: '', key: ''};
+const MODEL = {decoder_layers: 4, selection_policies: ['DENSE', 'LEARNED', 'RATIO'],
+               depth_policies: ['FULL', 'FIXED', 'GEOMETRIC', 'VERIFY'], has_shortlist: true};
+const segment = (text, pieces) => ({text, trace: pieces.map((piece) => ({piece, exit_layer: 2, probability: 0.5, selected: []}))});
+
+test('a request has the fields that the setting needs, and no others', () => {
+  assert.deepEqual(requestOf(SETTING, 'Hi.'), {
+    document: {text: 'Hi.'}, model: 'en-de', selection: {policy: 'LEARNED'}, depth: {policy: 'GEOMETRIC'},
+    search: {beam: 1}});
+  const own = {...SETTING, from: 'en', to: 'de', selection: 'RATIO', selectionValue: '0.1', exit: 'FIXED', exitValue: '2',
+               beam: '4', shortlist: true, guard: 'GUARD_OFF'};
+  assert.deepEqual(requestOf(own, ''), {
+    document: {text: ''}, model: 'en-de', source_language: 'en', target_language: 'de',
+    selection: {policy: 'RATIO', value: 0.1}, depth: {policy: 'FIXED', fixed_exit: 2},
+    search: {beam: 4, shortlist: true}, guard: 'GUARD_OFF'});
+  assert.deepEqual(requestOf({...SETTING, exit: 'CONFIDENCE', exitValue: '0.8'}, '').depth,
+                   {policy: 'CONFIDENCE', thresholds: [0.8]});
+  assert.deepEqual(requestOf({...SETTING, exit: 'VERIFY', exitValue: '1'}, '').depth, {policy: 'VERIFY', draft_exit: 1});
+  assert.deepEqual(requestOf({...SETTING, point: 'fast'}, ''),
+                   {document: {text: ''}, model: 'en-de', operating_point: 'fast'});
+});
+
+test('policies that take a number have one', () => {
+  assert.equal(selectionValue('DENSE'), null);
+  assert.equal(selectionValue('WINDOW').value, 20);
+  assert.equal(exitValue('FULL', 4), null);
+  assert.equal(exitValue('FIXED', 6).value, 3);
+  assert.equal(exitValue('FIXED', 1).value, 1);
+  assert.equal(exitValue('GEOMETRIC', 6).value, '', "the model's own");
+});
+
+test('the same setting as commands', () => {
+  assert.equal(optionsOf({...SETTING, selection: 'RATIO', selectionValue: '0.05', exit: 'FIXED', exitValue: '2'}),
+               '--selection ratio:0.05 --exit fixed:2');
+  assert.equal(optionsOf({...SETTING, beam: '4', shortlist: true}),
+               '--selection learned --exit geometric --beam 4 --shortlist');
+  assert.equal(optionsOf({...SETTING, point: 'fast'}), '--operating-point fast');
+  assert.equal(commandOf({...SETTING, from: 'en', to: 'de', guard: 'GUARD_OFF'}),
+               "salient translate FILE --model 'en-de' --from en --to de --selection learned --exit geometric --guard off");
+  const curl = curlOf({...SETTING, key: 'secret'}, "It's", 'http://host:8080/v1/translate');
+  assert.ok(curl.startsWith('curl -s http://host:8080/v1/translate -H "X-API-Key: $SALIENT_API_KEY" -d \''));
+  assert.ok(curl.includes("It'\\''s") && !curl.includes('secret'));
+});
+
+test('settings to compare are those that the model is trained for', () => {
+  assert.deepEqual(settingsToCompare(MODEL, {...SETTING, point: 'fast'}).map(optionsOf), [
+    '--selection dense --exit full', '--selection learned --exit full', '--selection ratio:0.05 --exit full',
+    '--selection learned --exit fixed:2', '--selection learned --exit geometric',
+    '--selection learned --exit full --shortlist', '--selection dense --exit full --beam 4']);
+  assert.deepEqual(settingsToCompare({...MODEL, selection_policies: ['DENSE'], depth_policies: ['FULL'],
+                                      has_shortlist: false}, SETTING).map(optionsOf),
+                   ['--selection dense --exit full', '--selection dense --exit full --beam 4']);
+});
+
+test('the pieces of a translation spell it', () => {
+  const reply = {text: ' Guten Morgen.\n\nJa.', segments: [
+    segment('Guten Morgen.', ['▁Gut', 'en', '▁Morgen', '.']), segment('Ja.', ['▁Doch', '.'])]};
+  const pieces = piecesOf(reply);
+  assert.equal(pieces.map((piece) => piece.text).join(''), reply.text);
+  assert.deepEqual(pieces.map((piece) => piece.token !== null), [false, true, true, true, true, false, false],
+                   'a segment that its tokens do not spell is shown as it is');
+  assert.equal(piecesOf({text: 'Ja.', segments: [segment('Ja.', [])]}).length, 1);
+});
+
+test('costs are numbers', () => {
+  const reply = {report: {
+    source_tokens: 3, target_tokens: 4, segments: 1, chunks: 1, queue_seconds: 1, encode_seconds: 0.001, decode_seconds: 0.5,
+    total_seconds: 1.25, attention_cost_ratio: 0.5, keys_selected_ratio: {encoder: 1, decoder: 0.5, cross: 0.25},
+    mean_exit: 1.75, exit_histogram: ['1', '3'], decoder_flops: 5, decoder_flops_full_depth: 10, peak_kv_bytes: '1048576'}};
+  const cost = costOf(reply);
+  assert.equal(cost.seconds, 0.25);
+  assert.deepEqual(cost.exits, [1, 3]);
+  assert.equal(cost.flops, 0.5);
+  assert.ok(costCards(reply).some(([name, value]) => name === 'mean exit' && value === '1.75 of 2'));
+  assert.equal(percent(0.123), '12.3 %');
+  assert.equal(seconds(0.0062701), '0.00627 s');
+});
+
+test('translations are compared by segment', () => {
+  const of = (...texts) => ({segments: texts.map((text) => ({text}))});
+  assert.equal(sameShare(of('a', 'b'), of('a', 'c')), 0.5);
+  assert.equal(sameShare(of(), of()), 1);
+});
+
+test('errors are told as the server tells them', () => {
+  const body = '{"error": {"code": 3, "status": "INVALID_ARGUMENT", "message": "search.beam: 20"}}';
+  assert.equal(errorText(400, body), 'INVALID_ARGUMENT: search.beam: 20');
+  assert.equal(errorText(502, '<html>Bad gateway'), 'HTTP 502: <html>Bad gateway');
+});
+
+test('axes end at round numbers, and deeper exits are darker', () => {
+  assert.deepEqual([0, 0.013, 1, 1.36, 7, 95].map(axisEnd), [1, 0.015, 1, 1.5, 8, 100]);
+  assert.notEqual(exitColour(1, 4), exitColour(4, 4));
+});
+
+test('the page has every element that the script names, and loads only what is its own', () => {
+  const read = (name) => readFileSync(new URL(`../../../server/page/${name}`, import.meta.url), 'utf8');
+  const html = read('index.html');
+  const ids = new Set([...html.matchAll(/\bid="([^"]+)"/g)].map((match) => match[1]));
+  const named = [...read('main.mjs').matchAll(/\$\('([^']+)'\)/g)].map((match) => match[1]);
+  for (const name of ['selection', 'exit']) named.push(`${name}-value`, `${name}-value-label`, `${name}-value-name`);
+  assert.ok(named.length > 30);
+  assert.deepEqual(named.filter((id) => !ids.has(id)), []);
+  assert.doesNotMatch(html, /<script>|<style|\son[a-z]+=|style="|https?:/);
+});
