@@ -65,18 +65,45 @@ def test_lint():
     ({"model": {"image": "a", "claim": "b"}}, "model"),
     ({"autoscaling": {"kind": "cron"}}, "autoscaling"),
     ({"settings": {"max-queue": 3}}, "settings"),
+    ({"settings": None}, "settings"),
     ({"settings": {"DRAIN_SECONDS": "a minute"}}, "settings"),
+    ({"settings": {"DRAIN_SECONDS": "060"}}, "settings"),
+    ({"settings": {"DRAIN_SECONDS": -1}}, "settings"),
     ({"settings": {"ADMIN": "off"}}, "settings"),
     ({"settings": {"LISTEN": "0.0.0.0:6000"}}, "settings"),
     ({"settings": {"HTTP": "127.0.0.1:8080"}}, "settings"),
     ({"settings": {"HTTP": False}}, "settings"),
     ({"settings": {"GUARD": False}}, "settings"),
+    ({"gpu": {"enabled": True, "settings": None}}, "gpu"),
     ({"gpu": {"enabled": True, "settings": {"ADMIN": "off"}}}, "gpu"),
     ({"gpu": {"enabled": True, "settings": {"DRAIN_SECONDS": "a minute"}}}, "gpu"),
 ])
 def test_schema_refuses(values, where):
     with pytest.raises(Exception, match=where):
         render_chart(values)
+
+
+VALUES = yaml.safe_load((DEPLOY / "helm" / "salient" / "values.yaml").read_text())
+# Maps whose entries are the user's, or may be missing.
+OPEN = {"settings", "rollingUpdate", "resources"}
+ON = {"gpu": {"enabled": True}, "autoscaling": {"kind": "hpa"}, "apiKeys": {"enabled": True},
+      "podMonitor": {"enabled": True}, "gateway": {"enabled": True}}
+
+
+@pytest.mark.parametrize("name", [f"{name}.{inner}" if inner else name for name, value in VALUES.items() for inner in
+                                  ["", *(value if isinstance(value, dict) and name not in OPEN else [])]])
+@pytest.mark.parametrize("also", ["tls", "envoy"])
+def test_a_value_without_content_is_refused_or_means_none(name, also):
+    """A key of a user's file with nothing behind it takes the chart's own value away: "settings:" its drain times."""
+    name, _, inner = name.partition(".")
+    values = copy.deepcopy({**ON, also: {"enabled": True}})
+    values[name] = {**values.get(name, {}), inner: None} if inner else None
+    try:
+        files = render_files(values)
+    except ValueError as error:
+        assert f"missing property '{inner or name}'" in str(error)
+    else:
+        assert not [text for text in files.values() if "<nil>" in text]
 
 
 def test_grace_follows_the_settings():
