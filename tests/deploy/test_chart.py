@@ -108,8 +108,9 @@ def test_a_value_without_content_is_refused_or_means_none(name, also):
 
 def test_grace_follows_the_settings():
     items = render_chart({"settings": {"DRAIN_SECONDS": "600", "DRAIN_DELAY": 20}, "preStopSeconds": 15})
-    deployment = next(item for item in items if item["kind"] == "Deployment")
-    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 15 + 600 + 20 + 10
+    spec = find(items, "Deployment")["spec"]
+    assert spec["template"]["spec"]["terminationGracePeriodSeconds"] == 15 + 600 + 20 + 10
+    assert spec["progressDeadlineSeconds"] > 180 + 645 + 300, "a new pod may have to wait for the room of an old one"
 
 
 def test_envoys_grace_follows_the_settings():

@@ -244,7 +244,9 @@ def test_rollouts_lose_no_capacity(items):
 def test_a_rollout_waits_for_a_slow_start(items):
     probe = container(items)["startupProbe"]
     start = probe["periodSeconds"] * probe["failureThreshold"]
-    assert find(items, "Deployment")["spec"]["progressDeadlineSeconds"] >= start + 300
+    spec = find(items, "Deployment")["spec"]
+    grace = spec["template"]["spec"]["terminationGracePeriodSeconds"]  # of the pod whose room the new one may need
+    assert spec["progressDeadlineSeconds"] >= start + grace + 300
 
 
 def test_pods_are_restricted(items):
