@@ -28,6 +28,5 @@ USER 65532:65532
 EXPOSE 50051 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["/usr/lib/salient/healthcheck"]
-ENV SALIENT_SERVER_ADMIN=0.0.0.0:9464
 ENTRYPOINT ["salient-server"]
 CMD ["--help"]

@@ -42,6 +42,7 @@ def test_image_is_hardened(path):
     assert re.search(r"^HEALTHCHECK .*/usr/lib/salient/healthcheck", final, re.MULTILINE)
     for label in ("title", "description", "licenses", "version", "revision"):
         assert f"org.opencontainers.image.{label}=" in final
+    assert "SALIENT_SERVER_" not in final, "a variable overrides the file of --config"
 
 
 @pytest.mark.skipif(not has_helm, reason="no helm-python-sdk")

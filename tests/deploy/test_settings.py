@@ -59,6 +59,12 @@ def test_every_setting_of_chart_images_and_compose_is_an_option(server_variables
         assert used <= server_variables, f"{path}: no option for {used - server_variables}"
 
 
+def test_the_health_check_asks_where_the_server_listens_by_default():
+    said = subprocess.run([SERVER, "--help"], capture_output=True, text=True, check=True).stdout
+    default = re.search(r"--admin ADDRESS.*?\(default:\s+(\S+)\)", said, re.DOTALL)[1]
+    assert f"{{SALIENT_SERVER_ADMIN:-{default}}}" in (ROOT / "docker" / "healthcheck").read_text()
+
+
 def seconds(text):
     return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]]
 
