@@ -20,13 +20,17 @@ namespace {
 // How often deadlines and idle models are looked at: a document that waits for a model is late by this at most.
 constexpr absl::Duration kLookForIdleEvery = absl::Milliseconds(100);
 
+// At the root of every ext4 volume, and only root may read it.
+constexpr char kOfTheFileSystem[] = "lost+found";
+
 absl::StatusOr<std::set<std::string>> FoldersIn(const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
   if (!names.ok()) return absl::NotFoundError(absl::StrCat("--models-dir: ", names.status().message()));
   std::set<std::string> folders;
   for (const std::string& name : *names) {
     std::error_code gone;
-    if (name[0] != '.' && std::filesystem::is_directory(absl::StrCat(folder, "/", name), gone)) folders.insert(name);
+    if (name[0] == '.' || name == kOfTheFileSystem) continue;
+    if (std::filesystem::is_directory(absl::StrCat(folder, "/", name), gone)) folders.insert(name);
   }
   return folders;
 }

@@ -1,9 +1,9 @@
 // Loads the models of a server, and unloads them: at the start, on a reload, on a request for one not in memory.
 //
-// Every folder in ModelSources::folder is a model, except those whose names begin with a dot. A reload looks at them
-// again: new ones are loaded, those that are gone are unloaded when their documents are done, and one whose files have
-// other contents is loaded beside the old one, which finishes its documents. What cannot be loaded is logged and told
-// by its slot; it changes nothing for the other models.
+// Every folder in ModelSources::folder is a model, except lost+found and those whose names begin with a dot. A reload
+// looks at them again: new ones are loaded, those that are gone are unloaded when their documents are done, and one
+// whose files have other contents is loaded beside the old one, which finishes its documents. What cannot be loaded is
+// logged and told by its slot; it changes nothing for the other models.
 //
 // One thread loads, one model after the other; models that requests wait for go first. Another looks after deadlines of
 // those who wait, and after models that nobody asks for.

@@ -158,6 +158,7 @@ TEST(ModelsDirTest, EveryFolderIsAModelAndOneThatFailsLeavesTheOthersAlone) {
   folders.Write("one", "en-de");
   folders.Write("two", "en-pt", "pt");
   folders.Write(".hidden", "hidden");
+  std::filesystem::create_directories(folders.path() + "/lost+found");  // where the folder is an ext4 volume's root
   std::filesystem::create_directories(folders.path() + "/broken");
   std::ofstream(folders.path() + "/a-file") << "no model";
   ModelsServer server(folders.Sources());
