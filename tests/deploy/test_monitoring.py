@@ -32,6 +32,18 @@ def test_promtool_finds_configuration_and_rules_good():
     promtool("check", "rules", *RULES)
 
 
+def test_every_way_to_scrape_is_often_enough():
+    """SalientStalled counts steps within a minute, of which a Prometheus with its default of one minute sees none."""
+    text = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    in_comment = "\n".join(line[4:] for line in text.splitlines() if line.startswith(("  # - ", "  #   ")))
+    (commented,) = yaml.safe_load(in_comment)
+    monitor = yaml.safe_load((DEPLOY / "components" / "podmonitor" / "pod-monitor.yaml").read_text())
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert commented["job_name"] == "salient"
+    assert commented["scrape_interval"] == yaml.safe_load(text)["global"]["scrape_interval"] == endpoint["interval"]
+    assert commented["scrape_timeout"] == endpoint["scrapeTimeout"]
+
+
 @needs_promtool
 def test_rules_do_what_their_tests_say():
     promtool("test", "rules", *sorted((DEPLOY / "prometheus" / "tests").glob("*.yaml")))
