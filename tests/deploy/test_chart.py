@@ -167,6 +167,13 @@ def test_threads_of_the_settings_hold():
     assert "env" not in container(items), "a variable of the container overrides the config map's"
 
 
+def test_a_variable_that_is_no_option():
+    wanted = {"name": "SALIENT_CPU_ISA", "value": "avx2"}
+    with_threads = container(render_chart({"extraEnv": [wanted]}))["env"]
+    assert [entry["name"] for entry in with_threads] == ["SALIENT_SERVER_THREADS", "SALIENT_CPU_ISA"]
+    assert container(render_chart({"extraEnv": [wanted], "settings": {"THREADS": 1}}))["env"] == [wanted]
+
+
 def test_a_rollout_without_a_spare_gpu_and_a_slow_start():
     items = render_chart({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}, "startupSeconds": 600})
     assert find(items, "Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
