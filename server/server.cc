@@ -55,6 +55,7 @@ constexpr size_t kBodiesAtOnce = 8;
 
 HttpListenerOptions ForClients(const ServerOptions& options) {
   HttpListenerOptions http{.flag = "--http", .address = options.http};
+  http.max_connection_age = options.max_connection_age;
   http.max_body_bytes = HttpApi::MaxBodyBytes(options.max_document_bytes);
   http.max_bodies_bytes = kBodiesAtOnce * http.max_body_bytes;
   if (options.access->encrypted()) {
@@ -182,6 +183,7 @@ void Server::TellHealthOfModels() {
 
 int Server::Drain(const DrainOptions& options) {
   metrics_.SetDraining(true);
+  http_.Leave();
   if (health_teller_.joinable()) {
     leaving_.Notify();
     health_teller_.join();

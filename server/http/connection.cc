@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "boost/asio/dispatch.hpp"
 #include "boost/asio/post.hpp"
 #include "boost/asio/ssl/stream.hpp"
@@ -247,7 +248,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     decoder_.reset();
     keep_ = std::move(answer.keep);
     const auto& header = parser_->get();
-    const bool keep_alive = !close && header.keep_alive() && !shared_.stopping;
+    const bool keep_alive = !close && header.keep_alive() && !shared_.leaving && !shared_.stopping &&
+                            absl::Now() - opened_ < shared_.options.max_connection_age;
     response_.emplace();
     response_->version(11);
     response_->result(static_cast<unsigned>(answer.status));
@@ -320,6 +322,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   HttpShared& shared_;
   const std::function<void(HttpConnection*)> gone_;
+  const absl::Time opened_ = absl::Now();
   Stream stream_;
   asio::steady_timer watch_;
   beast::flat_buffer buffer_{kMaxHeader + kBodyPiece};

@@ -18,7 +18,7 @@ struct HttpShared {
   const HttpListenerOptions options;
   HttpHandler& handler;
   BodyMemory bodies{options.max_bodies_bytes};  // that are being received
-  std::atomic<bool> stopping = false;
+  std::atomic<bool> leaving = false, stopping = false;
 };
 
 // Owned by the listener, which releases it after `gone` is called. All methods except Begin may be called from any

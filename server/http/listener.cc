@@ -75,6 +75,8 @@ class HttpListener::Impl {
     return port;
   }
 
+  void Leave() { shared_.leaving = true; }
+
   void Stop() {
     if (threads_.empty()) return;
     shared_.stopping = true;
@@ -170,6 +172,7 @@ HttpListener::HttpListener(const HttpListenerOptions& options, HttpHandler& hand
     : impl_(std::make_unique<Impl>(options, handler)) {}
 HttpListener::~HttpListener() = default;
 absl::StatusOr<int> HttpListener::Start() { return impl_->Start(); }
+void HttpListener::Leave() { impl_->Leave(); }
 void HttpListener::Stop() { impl_->Stop(); }
 
 }  // namespace salient

@@ -14,7 +14,7 @@
 //
 // If a client closes its connection, or its sending half, before it has the reply, the request is cancelled.
 //
-// Thread safety: Start and Stop from one thread. The handler is called from `threads` threads.
+// Thread safety: Start, Leave and Stop from one thread. The handler is called from `threads` threads.
 
 #pragma once
 
@@ -36,6 +36,7 @@ struct HttpListenerOptions {
   std::string address;  // HOST:PORT; port 0: any free port
   int threads = 2;
   int max_connections = 512;
+  absl::Duration max_connection_age = absl::InfiniteDuration();  // the next reply on an older one is its last
   absl::Duration header_timeout = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(60);
   size_t max_body_bytes = 1 << 20;
@@ -52,6 +53,8 @@ class HttpListener {
   // Returns the port. INVALID_ARGUMENT and UNAVAILABLE name the flag.
   absl::StatusOr<int> Start();
 
+  // From now on every reply is the last one on its connection, so that its client finds another server.
+  void Leave();
   // Accepts no more connections, closes idle ones, waits up to two seconds for replies in progress, then closes all.
   void Stop();
 

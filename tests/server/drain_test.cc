@@ -70,6 +70,7 @@ TEST(DrainTest, DuringTheDelayNothingIsRefused) {
     TestServer server;
     server.Start();
     httplib::Client http("127.0.0.1", server.http_port());
+    http.set_keep_alive(true);
     std::thread drainer([&] { server.server().Drain({.delay = delay}); });
     for (auto ready = http.Get("/readyz"); ready && ready->status == 200; ready = http.Get("/readyz")) {
       absl::SleepFor(absl::Milliseconds(1));
@@ -83,6 +84,7 @@ TEST(DrainTest, DuringTheDelayNothingIsRefused) {
       EXPECT_TRUE(status.ok()) << status.error_message();
       ASSERT_TRUE(reply);
       EXPECT_EQ(reply->status, 200);
+      EXPECT_EQ(reply->get_header_value("Connection"), "close") << "as a GOAWAY, before anything is refused";
     }
     drainer.join();
   }
@@ -181,6 +183,20 @@ TEST(ConnectionAgeTest, AnOldConnectionIsClosed) {
   const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
   ASSERT_TRUE(channel->WaitForConnected(deadline));
   EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline)) << "still open after a minute";
+}
+
+TEST(ConnectionAgeTest, AnOldHttpConnectionIsClosedWithItsReply) {
+  Server server({.http = "127.0.0.1:0", .admin = "", .max_connection_age = absl::Milliseconds(50)});
+  ASSERT_TRUE(server.StartHttp().ok());
+  httplib::Client http("127.0.0.1", server.http_port());
+  http.set_keep_alive(true);
+  for (int i = 0; i < 1000; ++i) {
+    const auto reply = http.Get("/healthz");
+    ASSERT_TRUE(reply);
+    if (reply->get_header_value("Connection") == "close") return;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  FAIL() << "still open after ten seconds";
 }
 
 TEST(DeadEngineTest, IsToldOnce) {

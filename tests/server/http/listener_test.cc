@@ -26,6 +26,7 @@
 namespace salient {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -158,6 +159,27 @@ TEST_F(ListenerTest, KeepsAConnection) {
     ASSERT_TRUE(client.Send("POST /x HTTP/1.1\r\nHost: h\r\nX-Key: key\r\nContent-Length: 2\r\n\r\nab"));
     EXPECT_THAT(client.Read("POST /x 2"), StartsWith("HTTP/1.1 200"));
   }
+}
+
+// Else a busy client would never find a server that was added, and would stay with one that drains until it is refused.
+TEST_F(ListenerTest, AnOldConnectionEndsWithItsNextReply) {
+  Start({.max_connection_age = absl::ZeroDuration()});
+  EXPECT_THAT(Ask("GET /a HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\r\nConnection: close\r\n"), HasSubstr("GET /a 0")));
+}
+
+TEST_F(ListenerTest, EveryReplyIsTheLastOneOnceItLeaves) {
+  Start();
+  Client client(port_);
+  for (const bool leaves : {false, true}) {
+    if (leaves) listener_->Leave();
+    ASSERT_TRUE(client.Send("GET /a HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n"));
+    const std::string reply = client.Read(leaves ? "" : "GET /a 0");
+    EXPECT_THAT(reply, AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("GET /a 0")));
+    EXPECT_EQ(reply.find("\r\nConnection: close\r\n") != std::string::npos, leaves);
+  }
+  EXPECT_THAT(Ask("GET /b HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n"), HasSubstr("GET /b 0"))
+      << "new ones are answered";
 }
 
 // RFC 9110: such a response has no Content-Length.
