@@ -132,6 +132,10 @@ absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentL
     }
     const bool match_case = flags.find('c') != flags.npos, inflects = flags.find('i') != flags.npos;
     absl::Status added = glossary.Add({std::string(fields[0]), std::string(fields[1]), match_case, inflects});
+    if (added.ok() && glossary.size() > static_cast<size_t>(limits.max_units)) {
+      return absl::ResourceExhaustedError(absl::StrCat("glossary: has more than ", limits.max_units,
+                                                       " terms; leave out what the document does not need"));
+    }
     if (added.ok()) return added;
     return absl::InvalidArgumentError(absl::StrCat("glossary: line ", line, ": ", added.message()));
   });

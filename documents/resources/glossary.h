@@ -51,7 +51,7 @@ class Glossary {
   explicit Glossary(std::shared_ptr<const Glossary> shared);
 
   // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
-  // names the line.
+  // names the line. Limits are those of a document; max_units bounds the terms (RESOURCE_EXHAUSTED).
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
 
   // White space at the ends of the two sides is left out, and a line break becomes a space. INVALID_ARGUMENT where one

@@ -145,12 +145,20 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   return document;
 }
 
-absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, LanguageResources& resources) {
+absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, int64_t max_bytes, LanguageResources& resources) {
   Glossary glossary;
   if (!request.name().empty()) {
     const auto named = resources.GlossaryNamed(request.name());
     if (!named.ok()) return named.status();
     glossary = Glossary(*named);
+  }
+  const absl::StatusOr<Glossary> file =
+      Glossary::Parse(request.content(), {.max_bytes = max_bytes, .max_units = kMostEntries});
+  if (!file.ok()) return absl::InvalidArgumentError(absl::StrCat("glossary.content: ", file.status().message()));
+  for (size_t i = 0; i < file->size(); ++i) {
+    if (absl::Status added = glossary.Add(file->term(i)); !added.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("glossary.content: ", added.message()));
+    }
   }
   for (const v1::Term& term : request.terms()) {
     const absl::Status added = glossary.Add({term.source(), term.target(), term.match_case(), term.inflects()});
@@ -215,13 +223,11 @@ bool Conversion::Needed(const v1::TranslateDocumentRequest& request) {
 
 absl::StatusOr<UnitSegments> Conversion::Cut(const v1::TranslateDocumentRequest& request, const std::string& language,
                                              const FormattedDocument& document, int32_t markers,
-                                             LanguageResources& resources) {
-  const absl::StatusOr<Glossary> glossary = GlossaryOf(request.glossary(), resources);
-  if (!glossary.ok()) return glossary.status();
+                                             const Glossary& glossary) {
   SegmentOptions options{.source_language = language, .markers = markers};
   const bool lines = request.document().segmentation() == v1::SEGMENTATION_LINES;
   options.segmentation = lines ? Segmentation::kLines : Segmentation::kSentences;
-  options.glossary = &*glossary;
+  options.glossary = &glossary;
   absl::StatusOr<UnitSegments> segments = UnitSegments::Create(document.units(), options);
   if (segments.ok()) return segments;
   return InDocument(request.document().content().empty() ? "text" : "content", segments.status());
@@ -238,7 +244,9 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   ParsedDocument document = Parse(request.document(), languages, max_bytes, &mime_type);
   if (!document.ok()) return document.status();
   const int32_t markers = *markup == v1::MARKUP_MARKERS ? model.tokens.markers : 0;
-  absl::StatusOr<UnitSegments> segments = Cut(request, languages.source, **document, markers, resources);
+  const absl::StatusOr<Glossary> glossary = GlossaryOf(request.glossary(), max_bytes, resources);
+  if (!glossary.ok()) return glossary.status();
+  absl::StatusOr<UnitSegments> segments = Cut(request, languages.source, **document, markers, *glossary);
   if (!segments.ok()) return segments.status();
   const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), languages, max_bytes, resources);
   if (!memory.ok()) return memory.status();

@@ -74,7 +74,7 @@ class Conversion {
 
   static absl::StatusOr<UnitSegments> Cut(const v1::TranslateDocumentRequest& request, const std::string& language,
                                           const FormattedDocument& document, int32_t markers,
-                                          LanguageResources& resources);
+                                          const Glossary& glossary);
   // INVALID_ARGUMENT if what the memory knows of all segments takes too many bytes.
   absl::Status Decide(const v1::Memory& request, const TranslationMemory& memory);
   v1::TranslatedSegment Known(size_t index) const;

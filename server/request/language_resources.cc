@@ -30,8 +30,9 @@ absl::Status Unusable(std::string_view field, std::string_view name, const absl:
 DocumentLimits Limits() {
   DocumentLimits limits;
   limits.max_bytes = static_cast<int64_t>(kMostBytes);
-  // Files of the server are trusted, and a memory may be large.
+  // Files of the server are trusted, and may be large.
   limits.max_events = std::numeric_limits<int32_t>::max();
+  limits.max_units = std::numeric_limits<int32_t>::max();
   return limits;
 }
 

@@ -50,6 +50,24 @@ std::vector<std::string> Texts(const v1::TranslateDocumentResponse& response) {
   return texts;
 }
 
+TEST(GlossaryRequestTest, AFileOfTermsAddsToTheOthers) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor("Open the data base. Stop the server.");
+  request.mutable_glossary()->set_content("data base\tDatenbank\nserver\tServer\n");
+  EXPECT_EQ(Translated(server, request).text(), "OPEN THE Datenbank. STOP THE Server.");
+  AddTerm("data base", "Daten", &request);
+  const v1::TranslateDocumentResponse own = Translated(server, request);
+  EXPECT_EQ(own.segments(0).terms(0).target(), "Daten") << "single terms come after those of the file";
+  EXPECT_EQ(own.segments(1).terms(0).target(), "Server");
+  request.mutable_glossary()->set_content("data base\n");
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  const grpc::Status refused = server.stub().TranslateDocument(&context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("glossary.content: glossary: line 1 is not a source, a tab and"));
+}
+
 // Of 320,000 bytes for documents a client may have half.
 TEST(GlossaryRequestTest, TermsCountAsTheMemoryThatTheyTake) {
   TestServer server({.automatic = false}, 10000);

@@ -60,10 +60,11 @@ class Term(TypedDict, total=False):
 
 
 class Glossary(TypedDict, total=False):
-    """Terms, and the name of a glossary that the server has."""
+    """Terms, and the name of a glossary that the server has. `content`: the bytes of a file of terms in base64."""
 
     name: str
     terms: List[Term]
+    content: str
 
 
 class MemoryEntry(TypedDict):

@@ -38,6 +38,12 @@ std::string Spaced(size_t spaces) {
   return text;
 }
 
+TEST(GlossaryTest, TermsOfAFileAreBounded) {
+  EXPECT_TRUE(Glossary::Parse("a\tb\nc\td\na\te\n", {.max_units = 2}).ok()) << "the second a replaces the first";
+  EXPECT_THAT(std::string(Glossary::Parse("a\tb\nc\td\ne\tf\n", {.max_units = 2}).status().message()),
+              HasSubstr("has more than 2 terms"));
+}
+
 TEST(GlossaryTest, TheLongestTermIsFoundInWholeWords) {
   const Glossary glossary = Parsed("data\tDaten\ndata base\tDatenbank\ncat\tKatze\n");
   EXPECT_THAT(Found(glossary, "The data base has data, not cats or concatenation."),
