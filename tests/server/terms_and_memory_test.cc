@@ -54,12 +54,12 @@ TEST(GlossaryRequestTest, AFileOfTermsAddsToTheOthers) {
   TestServer server;
   server.Start();
   v1::TranslateDocumentRequest request = RequestFor("Open the data base. Stop the server.");
-  request.mutable_glossary()->set_content("data base\tDatenbank\nserver\tServer\n");
-  EXPECT_EQ(Translated(server, request).text(), "OPEN THE Datenbank. STOP THE Server.");
+  request.mutable_glossary()->set_content("data base\tDatenbank\nserver\tDienst\n");
+  EXPECT_EQ(Translated(server, request).text(), "OPEN THE Datenbank. STOP THE Dienst.");
   AddTerm("data base", "Daten", &request);
   const v1::TranslateDocumentResponse own = Translated(server, request);
   EXPECT_EQ(own.segments(0).terms(0).target(), "Daten") << "single terms come after those of the file";
-  EXPECT_EQ(own.segments(1).terms(0).target(), "Server");
+  EXPECT_EQ(own.segments(1).terms(0).target(), "Dienst");
   request.mutable_glossary()->set_content("data base\n");
   v1::TranslateDocumentResponse response;
   grpc::ClientContext context;
