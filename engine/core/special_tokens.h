@@ -13,7 +13,7 @@ struct SpecialTokens {
   // Marker pieces, which a translation copies from its source, such as tags: `markers` tokens from `first_marker`, at
   // most kMaxMarkers. Markers 2k and 2k + 1 of a segment are a pair if they come in this order.
   int32_t first_marker = 0, markers = 0;
-  bool source_ends = true;  // whether a chunk's source ends in the end token
+  bool source_end = true;  // whether a chunk's source ends in the end token
 
   bool operator==(const SpecialTokens&) const = default;
 

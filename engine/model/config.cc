@@ -206,7 +206,7 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
       tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
     }
   }
-  if (tokens.Has("source_end")) read.source_ends = tokens.Boolean("source_end");
+  if (tokens.Has("source_end")) read.source_end = tokens.Boolean("source_end");
   if (tokens.Has("markers")) {
     JsonObject markers = tokens.Object("markers");
     read.first_marker = Integer(markers, "first", 0, config.vocab_size - 1);

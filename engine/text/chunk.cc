@@ -97,7 +97,7 @@ Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const 
     chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
     if (i + 1 < end) {
       chunk.tokens.push_back(special.separator);
-    } else if (special.source_ends || unit.tokens.empty()) {
+    } else if (special.source_end || unit.tokens.empty()) {
       chunk.tokens.push_back(special.end);
     }
     chunk.pieces.push_back({unit.segment, unit.size() - 1});

@@ -247,10 +247,10 @@ TEST(ConfigTest, MarkersAreNamedAndWithinTheVocabulary) {
 }
 
 TEST(ConfigTest, TheSourceEndsInTheEndTokenUnlessItIsSaid) {
-  EXPECT_TRUE(ModelConfig::Parse(SmallConfigJson().dump())->tokens.source_ends);
+  EXPECT_TRUE(ModelConfig::Parse(SmallConfigJson().dump())->tokens.source_end);
   json config = SmallConfigJson();
   config["tokens"]["source_end"] = false;
-  EXPECT_FALSE(ModelConfig::Parse(config.dump())->tokens.source_ends);
+  EXPECT_FALSE(ModelConfig::Parse(config.dump())->tokens.source_end);
   EXPECT_THAT(ErrorWith("/tokens/source_end", 1), HasSubstr("tokens.source_end"));
 }
 

@@ -174,7 +174,7 @@ TEST(ChunkTest, WithoutASeparatorEachSegmentIsAChunk) {
 
 TEST(ChunkTest, ASourceThatDoesNotEndInTheEndToken) {
   SpecialTokens special;
-  special.source_ends = false;
+  special.source_end = false;
   const ByteTokenizer tokenizer;
   auto chunks = MakeChunks(Document({"ab", "c"}), tokenizer, special, 12);
   ASSERT_EQ(chunks.size(), 1u);
