@@ -37,14 +37,14 @@ std::vector<BeamChoice> Next(const std::vector<BeamChoice>& choices, int32_t end
 }
 
 void AdvanceBeam(const AdvanceArgs& args, Beam& beam) {
-  std::vector<SearchState> places;
+  std::vector<SearchState> states;
   for (int32_t i = 0; i < beam.width && args.goes_on[beam.rows[i]] != 0; ++i) {
-    places.push_back(args.StateOf(beam.rows[i]));
+    states.push_back(args.StateOf(beam.rows[i]));
   }
-  if (places.empty()) return;
-  const int32_t step = places[0].tokens;
+  if (states.empty()) return;
+  const int32_t step = states[0].tokens;
   const std::vector<BeamChoice> next =
-      Next(Choices(args, beam, static_cast<int32_t>(places.size())), args.special.end, beam);
+      Next(Choices(args, beam, static_cast<int32_t>(states.size())), args.special.end, beam);
   for (int32_t i = 0; i < beam.width; ++i) {
     const int32_t row = beam.rows[i];
     args.goes_on[row] = i < static_cast<int32_t>(next.size());
@@ -55,7 +55,7 @@ void AdvanceBeam(const AdvanceArgs& args, Beam& beam) {
     const int32_t position = KeyPosition(step + 1, beam.width, i);
     *std::copy(read, read + step + 1, history) = position;
     beam.total[i] = choice.total;
-    WriteNext(args, row, After(places[choice.parent], choice.candidate.token, *args.scripts[row], args.special),
+    WriteNext(args, row, After(states[choice.parent], choice.candidate.token, *args.scripts[row], args.special),
               choice.candidate.token, position, history);
   }
 }

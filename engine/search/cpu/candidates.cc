@@ -25,7 +25,7 @@ struct Places {
 
   int32_t TokenAt(int32_t place) const { return list == nullptr ? place : list->tokens[place]; }
   // -1 if the list does not have the token.
-  int32_t StateOf(int32_t token) const {
+  int32_t PlaceOf(int32_t token) const {
     if (list == nullptr) return token < count ? token : -1;
     const int32_t* end = list->tokens + list->count;
     const int32_t* found = std::lower_bound(list->tokens, end, token);
@@ -52,8 +52,8 @@ struct PlaceRules {
 
 PlaceRules RulesOf(const Places& places, const SpecialTokens& special, const TokenConstraint& constraint) {
   PlaceRules rules{
-      {places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
-       places.StateOf(special.end), places.StateOf(special.separator), special.first_marker, special.markers},
+      {places.PlaceOf(special.pad), places.PlaceOf(special.unknown), places.PlaceOf(special.begin),
+       places.PlaceOf(special.end), places.PlaceOf(special.separator), special.first_marker, special.markers},
       constraint};
   if (places.list == nullptr || special.markers == 0) return rules;
   const int32_t *begin = places.list->tokens, *end = begin + places.list->count;
@@ -77,7 +77,7 @@ void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, in
   if (constraint.forced < 0) {
     const PlaceRules rules = RulesOf(places, args.special, constraint);
     count = kernels.best(places.logits, places.count, rules.constraint, rules.special, args.width, candidates);
-  } else if (const int32_t place = places.StateOf(constraint.forced); place >= 0 && args.width > 0) {
+  } else if (const int32_t place = places.PlaceOf(constraint.forced); place >= 0 && args.width > 0) {
     candidates[count++] = {place, places.logits[place]};
   }
   const float largest = kernels.largest(places.logits, places.count);
