@@ -125,10 +125,6 @@ bool DocumentJob::encoding() const {
   return std::any_of(sequences_.begin(), sequences_.end(), [](const auto& entry) { return !entry.second->encoded(); });
 }
 
-bool DocumentJob::decoding() const {
-  return std::any_of(sequences_.begin(), sequences_.end(), [](const auto& entry) { return entry.second->scheduled(); });
-}
-
 Sequence* DocumentJob::FirstDecoding() {
   for (auto& [chunk, sequence] : sequences_) {
     if (sequence->scheduled()) return sequence.get();

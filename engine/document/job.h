@@ -84,7 +84,6 @@ class DocumentJob {
   bool started() const { return started_at_ != absl::InfiniteFuture(); }
   bool in_flight() const { return !sequences_.empty(); }  // has a chunk that is encoded or decoded now
   bool encoding() const;                                  // has a chunk that is being encoded
-  bool decoding() const;                                  // has a chunk that takes part in steps
   bool done() const { return chunks_done_ == chunks(); }
   // OK, or the error: the model's scores for one of its chunks were not numbers.
   absl::Status health() const;

@@ -157,7 +157,7 @@ bool IsFalseSentenceBoundary(std::string_view text, size_t at, std::string_view 
   if (last == '.') return IsAbbreviation(text, end, u_isdigit(next), PrimaryLanguage(language));
   const bool closes_quotation = last == '"' || last == '\'' || u_charType(last) == U_FINAL_PUNCTUATION ||
                                 u_charType(last) == U_INITIAL_PUNCTUATION;  // “ closes in German
-  return closes_quotation && end != at && u_islower(next);
+  return closes_quotation && u_islower(next);
 }
 
 }  // namespace salient
