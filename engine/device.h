@@ -1,4 +1,4 @@
-// Opens the device of an engine, and reads descriptions from its model's folder.
+// Opens the device of an engine.
 
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace salient {
 
-// Opens the backend of options.device. "auto" uses a GPU if there is one, otherwise the CPU. `opened` is set to the
-// name of the device that was opened. A recovering engine opens the device of this name, so it never changes the
-// device.
-absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
-                                                     std::string* opened);
+struct OpenedBackend {
+  std::string device;  // the name that opens the same device again: never auto
+  std::unique_ptr<Backend> backend;
+};
 
-// The first paragraph of a model card that is not a heading, 4096 bytes of it at most. Empty if it is not UTF-8:
-// replies are, and one that is not could not be read.
-std::string Description(const std::string& card);
+// Opens the backend of `device`: cpu, cuda, auto (a GPU if there is one, otherwise the CPU), or reference.
+// INVALID_ARGUMENT for another name; for cuda the status of MakeCudaBackend, with the remedy. Not options.device: a
+// recovering engine opens the device that it had, whatever "auto" would mean now.
+absl::StatusOr<OpenedBackend> OpenBackend(const std::string& device, const EngineOptions& options);
 
 }  // namespace salient

@@ -47,9 +47,10 @@ void LoadedModel::Close() {
 
 absl::Status LoadedModel::OpenOn(const std::string& name, const EngineOptions& options,
                                  const std::function<void()>& look) {
-  absl::StatusOr<std::unique_ptr<Backend>> opened = OpenBackend(options, name, &device);
+  absl::StatusOr<OpenedBackend> opened = OpenBackend(name, options);
   if (!opened.ok()) return opened.status();
-  backend = *std::move(opened);
+  device = std::move(opened->device);
+  backend = std::move(opened->backend);
   absl::StatusOr<std::unique_ptr<Model>> read = Model::Load(options.model_folder, *backend);
   if (stores != nullptr) {  // after the reading, so that no change during it is missed
     const std::string changed = FirstChanged(files, StampsOf(options.model_folder));
