@@ -24,7 +24,7 @@ struct Projection {
   // [rows.capacity, N]. Of a projection that is stored it is scratch memory, and holds nothing to be relied on.
   float* output = nullptr;
   // Rotation of the first heads * head_width outputs (RotateArgs); null: none.
-  const int32_t* turned_by = nullptr;  // [.] by row number: positions
+  const int32_t* rotary_positions = nullptr;  // [.] by row number
   int32_t heads = 0, head_width = 0;
   float base = 10000.0f;
   // At most one of these: where the results are stored. Their rows are `rows`, their values `output`.
@@ -36,8 +36,8 @@ struct ProjectArgs {
   // The states, by row number, and their norm; without weights they are taken as they are. `output` is scratch memory.
   LayerNormArgs norm;
   std::span<const Projection> projections;
-  // [., width] by row number: gets the normed states as well, where they go on as the residual (post-norm). Needs a norm;
-  // not the input's memory. Null: only the projections need them.
+  // [., width] by row number: gets the normed states as well, where they go on as the residual (post-norm). Needs a
+  // norm; not the input's memory. Null: only the projections need them.
   float* normed = nullptr;
 };
 

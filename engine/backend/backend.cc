@@ -21,13 +21,13 @@ void Backend::Project(const ProjectArgs& args) {
             .input = norm.output,
             .activation = projection.activation,
             .output = projection.output});
-    if (projection.turned_by != nullptr) {
+    if (projection.rotary_positions != nullptr) {
       Rotate({.rows = projection.rows,
               .values = projection.output,
               .stride = projection.weight->outputs(),
               .heads = projection.heads,
               .head_width = projection.head_width,
-              .positions = projection.turned_by,
+              .positions = projection.rotary_positions,
               .base = projection.base});
     }
     if (projection.key_value != nullptr) AppendKeyValue(*projection.key_value);

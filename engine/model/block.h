@@ -73,20 +73,22 @@ class Block {
                       .projections = projections});
   }
 
-  // The projections of an attention block, rotated by `turned_by` unless null. Each has memory of its own for results.
-  Projection Query(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
-    return Rotated(weight, rows, query_, turned_by, config().heads, config().head_width());
+  // The projections of an attention block, rotated by `rotary_positions` [.] by row number; null: not rotated. Each has
+  // memory of its own for results.
+  Projection Query(const PackedLinear& weight, Rows rows, const int32_t* rotary_positions) {
+    return Rotated(weight, rows, query_, rotary_positions, config().heads, config().head_width());
   }
-  Projection KeyValue(const PackedLinear& weight, const AppendKeyValueArgs& args, const int32_t* turned_by) {
-    Projection made = Rotated(weight, args.rows, key_value_, turned_by, config().heads, config().head_width());
+  Projection KeyValue(const PackedLinear& weight, const AppendKeyValueArgs& args, const int32_t* rotary_positions) {
+    Projection made = Rotated(weight, args.rows, key_value_, rotary_positions, config().heads, config().head_width());
     made.key_value = &args;
     return made;
   }
-  Projection SelectionQuery(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
-    return Rotated(weight, rows, selection_query_, turned_by, 1, config().selection.width);
+  Projection SelectionQuery(const PackedLinear& weight, Rows rows, const int32_t* rotary_positions) {
+    return Rotated(weight, rows, selection_query_, rotary_positions, 1, config().selection.width);
   }
-  Projection SelectionKey(const PackedLinear& weight, const AppendSelectionArgs& args, const int32_t* turned_by) {
-    Projection made = Rotated(weight, args.rows, selection_key_, turned_by, 1, config().selection.width);
+  Projection SelectionKey(const PackedLinear& weight, const AppendSelectionArgs& args,
+                          const int32_t* rotary_positions) {
+    Projection made = Rotated(weight, args.rows, selection_key_, rotary_positions, 1, config().selection.width);
     made.selection = &args;
     return made;
   }
@@ -120,12 +122,8 @@ class Block {
              int32_t layer, const KeyView* views) {
     const Projection made[] = {{.rows = rows, .weight = &weight, .output = key_value_.data()}};
     Project(states, rows, norm, made);
-    backend_.Ssru({.rows = rows,
-                   .input = key_value_.data(),
-                   .store = store,
-                   .layer = layer,
-                   .views = views,
-                   .states = states.x});
+    backend_.Ssru(
+        {.rows = rows, .input = key_value_.data(), .store = store, .layer = layer, .views = views, .states = states.x});
     EndBlock(states, rows, norm);
   }
 
@@ -196,12 +194,12 @@ class Block {
                         .scatter = true});
   }
 
-  Projection Rotated(const PackedLinear& weight, Rows rows, DeviceArray<float>& output, const int32_t* turned_by,
-                    int32_t heads, int32_t head_width) {
+  Projection Rotated(const PackedLinear& weight, Rows rows, DeviceArray<float>& output, const int32_t* rotary_positions,
+                     int32_t heads, int32_t head_width) {
     return {.rows = rows,
             .weight = &weight,
             .output = output.data(),
-            .turned_by = turned_by,
+            .rotary_positions = rotary_positions,
             .heads = heads,
             .head_width = head_width,
             .base = config().rotary_base};

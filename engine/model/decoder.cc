@@ -181,8 +181,8 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
                     .record_step = at_.record_step.device()});
 }
 
-// Copies the step's rows to the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows. The
-// device reads the exact number itself.
+// Copies the step's rows to the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows.
+// The device reads the exact number itself.
 Rows Decoder::StageRows(const std::vector<int32_t>& rows) {
   SALIENT_CHECK(rows.size() <= at_.taking_part.size());
   SALIENT_DCHECK(std::is_sorted(rows.begin(), rows.end()));
@@ -325,14 +325,14 @@ Rows Decoder::FillMissing(States& states, int32_t index, Rows active, Rows all, 
 void Decoder::ProjectSelf(States& states, int32_t index, Rows rows, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   const SelectionWeights* selection = layer.self_selection.get();
-  const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
+  const int32_t* rotary_positions = config_.self_rotary ? at_.step.device() : nullptr;
   const AppendKeyValueArgs key_value{.rows = rows,
                                      .key_value = block_.key_values(),
                                      .store = store.pages(),
                                      .layer = index,
                                      .views = at_.self_view.device(),
                                      .positions = at_.position.device()};
-  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, turned)};
+  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, rotary_positions)};
   AppendSelectionArgs keys;
   if (selection != nullptr) {
     keys = {.rows = rows,
@@ -342,11 +342,11 @@ void Decoder::ProjectSelf(States& states, int32_t index, Rows rows, Rows active,
             .group = config_.key_group(Module::kDecoder, index),
             .views = at_.self_view.device(),
             .positions = at_.position.device()};
-    made.push_back(block_.SelectionKey(*selection->key, keys, turned));
+    made.push_back(block_.SelectionKey(*selection->key, keys, rotary_positions));
   }
   if (active.capacity > 0) {
-    made.push_back(block_.Query(*layer.self.query, active, turned));
-    if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
+    made.push_back(block_.Query(*layer.self.query, active, rotary_positions));
+    if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, rotary_positions));
   }
   block_.Project(states, rows, layer.self_norm, made);
 }
@@ -354,9 +354,10 @@ void Decoder::ProjectSelf(States& states, int32_t index, Rows rows, Rows active,
 void Decoder::CrossAttention(States& states, int32_t index, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   const SelectionWeights* selection = layer.cross_selection.get();
-  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
-  std::vector<Projection> made = {block_.Query(*layer.cross.query, active, turned)};
-  if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
+  const int32_t* rotary_positions =
+      config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
+  std::vector<Projection> made = {block_.Query(*layer.cross.query, active, rotary_positions)};
+  if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, rotary_positions));
   block_.Project(states, active, layer.cross_norm, made);
   Attend(Module::kCross, index, active, store);
   block_.AddTo(states, active, *layer.cross.output, block_.attended(), layer.cross_norm);

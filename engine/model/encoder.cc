@@ -239,11 +239,14 @@ void Encoder::NextStage() {
 }
 
 // The positions for the rotary encoding of queries and keys: of tokens or of segments; null without one.
-const int32_t* Encoder::TurnedBy() const {
+const int32_t* Encoder::RotaryPositions() const {
   switch (config_.encoder_position) {
-    case SelfPosition::kNone: return nullptr;
-    case SelfPosition::kRotary: return position_.device();
-    case SelfPosition::kSegmentRotary: return segment_.device();
+    case SelfPosition::kNone:
+      return nullptr;
+    case SelfPosition::kRotary:
+      return position_.device();
+    case SelfPosition::kSegmentRotary:
+      return segment_.device();
   }
   return nullptr;
 }
@@ -252,14 +255,14 @@ const int32_t* Encoder::TurnedBy() const {
 void Encoder::WriteKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
-  const int32_t* turned = TurnedBy();
+  const int32_t* rotary_positions = RotaryPositions();
   const AppendKeyValueArgs key_value{.rows = rows,
                                      .key_value = block_.key_values(),
                                      .store = scratch_.pages(),
                                      .layer = 0,
                                      .views = views_.device(),
                                      .positions = position_.device()};
-  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, turned)};
+  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, rotary_positions)};
   AppendSelectionArgs keys;
   if (layer.self_selection != nullptr && config_.chooses_keys(Module::kEncoder, layer_)) {
     keys = {.rows = rows,
@@ -269,7 +272,7 @@ void Encoder::WriteKeys(Range range) {
             .group = 0,
             .views = views_.device(),
             .positions = position_.device()};
-    made.push_back(block_.SelectionKey(*layer.self_selection->key, keys, turned));
+    made.push_back(block_.SelectionKey(*layer.self_selection->key, keys, rotary_positions));
   }
   States states{.x = states_.data()};
   block_.Project(states, rows, layer.self_norm, made);
@@ -279,11 +282,11 @@ void Encoder::WriteKeys(Range range) {
 void Encoder::ReadKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
-  const int32_t* turned = TurnedBy();
+  const int32_t* rotary_positions = RotaryPositions();
   const bool chooses = config_.chooses_keys(Module::kEncoder, layer_);
-  std::vector<Projection> made = {block_.Query(*layer.self.query, rows, turned)};
+  std::vector<Projection> made = {block_.Query(*layer.self.query, rows, rotary_positions)};
   if (chooses && layer.self_selection != nullptr) {
-    made.push_back(block_.SelectionQuery(*layer.self_selection->query, rows, turned));
+    made.push_back(block_.SelectionQuery(*layer.self_selection->query, rows, rotary_positions));
   }
   States states{.x = states_.data()};
   block_.Project(states, rows, layer.self_norm, made);
@@ -362,7 +365,8 @@ Rows Encoder::Needing(Range range) {
 void Encoder::WriteCross(Range range) {
   const Rows rows = Needing(range);
   if (rows.capacity == 0) return;
-  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? segment_.device() : nullptr;
+  const int32_t* rotary_positions =
+      config_.cross_position == CrossPosition::kSegmentRotary ? segment_.device() : nullptr;
   const LayerWeights& layer = model_.decoder[layer_];
   const AppendKeyValueArgs key_value{.rows = rows,
                                      .key_value = block_.key_values(),
@@ -370,7 +374,7 @@ void Encoder::WriteCross(Range range) {
                                      .layer = layer_,
                                      .views = cross_views_.device(),
                                      .positions = position_.device()};
-  std::vector<Projection> made = {block_.KeyValue(*layer.cross.key_value, key_value, turned)};
+  std::vector<Projection> made = {block_.KeyValue(*layer.cross.key_value, key_value, rotary_positions)};
   AppendSelectionArgs keys;
   if (layer.cross_selection != nullptr) {
     keys = {.rows = rows,
@@ -380,7 +384,7 @@ void Encoder::WriteCross(Range range) {
             .group = layer_ / config_.group_size(Module::kCross),
             .views = cross_views_.device(),
             .positions = position_.device()};
-    made.push_back(block_.SelectionKey(*layer.cross_selection->key, keys, turned));
+    made.push_back(block_.SelectionKey(*layer.cross_selection->key, keys, rotary_positions));
   }
   block_.ProjectPlain(output_.data(), rows, made);
 }

@@ -84,7 +84,7 @@ class Encoder {
   int32_t RowsWithin(absl::Duration time) const;
   void Run(Range range);
   void NextStage();
-  const int32_t* TurnedBy() const;
+  const int32_t* RotaryPositions() const;
   void WriteKeys(Range range);
   void ReadKeys(Range range);
   void ChooseKeys(Rows rows);

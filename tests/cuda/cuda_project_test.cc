@@ -63,9 +63,9 @@ TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
         const std::vector<int32_t> queries(1, (count + 1) / 2);  // on the heap, where a GPU sees it
         const Rows active{rows.rows().index, queries.data(), rows.capacity()};
         const std::vector<float> states = Normal(end * width);
-        std::vector<int32_t> turned_by(end), positions(end);
+        std::vector<int32_t> rotary_positions(end), positions(end);
         for (size_t row = 0; row < end; ++row) {
-          turned_by[row] = Uniform(0, 9000);
+          rotary_positions[row] = Uniform(0, 9000);
           positions[row] = static_cast<int32_t>(row);
         }
         const KvLayout layout = {.layers = 2,
@@ -101,7 +101,7 @@ TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
             return {.rows = of,
                     .weight = layer.packed.get(),
                     .output = output.data(),
-                    .turned_by = turned ? turned_by.data() : nullptr,
+                    .rotary_positions = turned ? rotary_positions.data() : nullptr,
                     .heads = heads,
                     .head_width = one,
                     .base = 500.0f};

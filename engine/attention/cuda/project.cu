@@ -55,7 +55,7 @@ struct Projected {
   Target target;
   float* output;
   // The first `turned` outputs, in heads of 2 * half, are rotated.
-  const int32_t* turned_by;
+  const int32_t* rotary_positions;
   const double* turns;
   int32_t turned, half;
   // Of a target in the key store.
@@ -95,7 +95,7 @@ struct Place {
 
 __device__ Place PlaceOf(const Projected& made, int32_t i) {
   const int32_t row = RowAt(made.rows, i);
-  Place place = {nullptr, made.turned_by == nullptr ? 0 : made.turned_by[row]};
+  Place place = {nullptr, made.rotary_positions == nullptr ? 0 : made.rotary_positions[row]};
   switch (made.target) {
     case Target::kOutput:
       place.to = reinterpret_cast<unsigned char*>(made.output + static_cast<size_t>(i) * made.weights.outputs);
@@ -318,7 +318,7 @@ void ProjectOf(Device& device, const Projecting& args, int32_t blocks, int32_t c
 }
 
 bool CanTurn(const Projection& projection) {
-  if (projection.turned_by == nullptr) return true;
+  if (projection.rotary_positions == nullptr) return true;
   const int32_t half = projection.head_width / 2;
   return projection.head_width % 2 == 0 && half % kFragmentOutputs == 0 &&
          projection.heads * projection.head_width <= projection.weight->outputs();
@@ -363,8 +363,8 @@ bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of, b
     one.output = projection.output;
     if (rounded) one.target = Target::kRounded;
     one.first_block = blocks;
-    if (projection.turned_by != nullptr) {
-      one.turned_by = projection.turned_by;
+    if (projection.rotary_positions != nullptr) {
+      one.rotary_positions = projection.rotary_positions;
       one.half = projection.head_width / 2;
       one.turned = projection.heads * projection.head_width;
       one.turns = turns_of(one.half, projection.base);
