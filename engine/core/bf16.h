@@ -1,4 +1,4 @@
-// bfloat16, as stored in the KV store: the upper half of an fp32.
+// bfloat16, the upper half of an fp32: of stored keys and values, and of weights.
 
 #pragma once
 

@@ -43,6 +43,14 @@ struct AttentionTally {
   int64_t attended = 0;  // keys that it read
   int64_t executed = 0;  // keys that the kernel processed, masked and padded ones included
   int64_t scored = 0;    // keys that a selection layer scored
+
+  constexpr AttentionTally& operator+=(const AttentionTally& other) {
+    visible += other.visible;
+    attended += other.attended;
+    executed += other.executed;
+    scored += other.scored;
+    return *this;
+  }
 };
 
 }  // namespace salient

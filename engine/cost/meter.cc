@@ -5,13 +5,6 @@
 namespace salient {
 namespace {
 
-void Add(AttentionTally& to, const AttentionTally& from) {
-  to.visible += from.visible;
-  to.attended += from.attended;
-  to.executed += from.executed;
-  to.scored += from.scored;
-}
-
 AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
   return tally[static_cast<int>(module)];
 }
@@ -21,7 +14,7 @@ AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
 Meter::Meter(const ModelConfig& config) : config_(&config), exits_(config.decoder.layers, 0) {}
 
 void Meter::AddEncoding(int32_t source_tokens, int32_t cross_layers, const AttentionTally& tally) {
-  Add(Of(tally_, Module::kEncoder), tally);
+  Of(tally_, Module::kEncoder) += tally;
   const int64_t n = source_tokens;
   dense_ += n * n * config_->encoder.layers;
   const double d = config_->d_model;
@@ -31,8 +24,8 @@ void Meter::AddEncoding(int32_t source_tokens, int32_t cross_layers, const Atten
 
 void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
   const ModelConfig& config = *config_;
-  Add(Of(tally_, Module::kDecoder), row.self);
-  Add(Of(tally_, Module::kCross), row.cross);
+  Of(tally_, Module::kDecoder) += row.self;
+  Of(tally_, Module::kCross) += row.cross;
 
   const double d = config.d_model;
   const double ffn = config.decoder.ffn == FeedForwardKind::kNone ? 0 : config.decoder.ffn_width;
@@ -68,7 +61,7 @@ void Meter::AddDrafts(int32_t drafted, int32_t accepted) {
 }
 
 void Meter::Merge(const Meter& other) {
-  for (int m = 0; m < kModules; ++m) Add(tally_[m], other.tally_[m]);
+  for (int m = 0; m < kModules; ++m) tally_[m] += other.tally_[m];
   dense_ += other.dense_;
   for (size_t n = 0; n < exits_.size(); ++n) exits_[n] += other.exits_[n];
   flops_ += other.flops_;

@@ -128,7 +128,7 @@ class Block {
   }
 
   // Applies the norm that is due, if any. The states are at `to` then, which is either of the stream's two arrays.
-  void Settle(States& states, Rows rows, float* to) {
+  void ApplyDueNorm(States& states, Rows rows, float* to) {
     if (states.due != nullptr) {
       Norm(states.x, rows, *states.due, to);
       states.due = nullptr;

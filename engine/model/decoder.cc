@@ -228,7 +228,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
     SelfAttention(states, layer, active, all, self_store);
     CrossAttention(states, layer, active, cross_store);
     block_.FeedForward(states, active, model_.decoder[layer]);
-    if (ReadsStatesAfter(layer)) block_.Settle(states, active, states_.data());
+    if (ReadsStatesAfter(layer)) block_.ApplyDueNorm(states, active, states_.data());
     if (probe_) {
       const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
       probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));

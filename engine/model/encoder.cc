@@ -129,7 +129,7 @@ void Encoder::RunFor(absl::Duration time) {
 void Encoder::Drop(size_t chunk) {
   chunks_[chunk].dropped = true;
   if (!backend_.host_addressable()) return;
-  const bool all = std::all_of(chunks_.begin(), chunks_.end(), [](const PassChunk& w) { return w.dropped; });
+  const bool all = std::all_of(chunks_.begin(), chunks_.end(), [](const PassChunk& chunk) { return chunk.dropped; });
   if (all && busy()) Finish();
 }
 
@@ -392,18 +392,20 @@ void Encoder::WriteCross(Range range) {
 // Eq. 8: q(n|x) = softmax(W_h mean(encoder output) + b_h). The sequence policy knows its exit before the first token.
 void Encoder::DecideSequenceExits() {
   if (model_.halting.sequence == nullptr) return;
-  const auto asks = [](const PassChunk& w) { return !w.dropped && w.input.exit->policy == DepthPolicy::kSequence; };
+  const auto asks = [](const PassChunk& chunk) {
+    return !chunk.dropped && chunk.input.exit->policy == DepthPolicy::kSequence;
+  };
   if (std::none_of(chunks_.begin(), chunks_.end(), asks)) return;
-  for (size_t w = 0; w < chunks_.size(); ++w) {
-    backend_.MeanRows({output_.data() + static_cast<size_t>(chunks_[w].first) * config_.d_model,
-                       static_cast<int32_t>(chunks_[w].input.tokens.size()), config_.d_model,
-                       mean_.data() + w * config_.d_model});
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    backend_.MeanRows({output_.data() + static_cast<size_t>(chunks_[i].first) * config_.d_model,
+                       static_cast<int32_t>(chunks_[i].input.tokens.size()), config_.d_model,
+                       mean_.data() + i * config_.d_model});
   }
   const Rows rows = Rows::First(static_cast<int32_t>(chunks_.size()));
   backend_.Linear(
       {.weight = model_.halting.sequence.get(), .rows = rows, .input = mean_.data(), .output = logits_.data()});
-  for (size_t w = 0; w < chunks_.size(); ++w) {
-    exit_rules_.data()[w] = chunks_[w].dropped ? ExitRule{} : *chunks_[w].input.exit;
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    exit_rules_.data()[i] = chunks_[i].dropped ? ExitRule{} : *chunks_[i].input.exit;
   }
   exits_.Upload();
   backend_.ResolveExits({.rows = rows,
@@ -424,17 +426,11 @@ void Encoder::Launched() {
 }
 
 void Encoder::Finish() {
-  for (size_t w = 0; w < chunks_.size(); ++w) {
-    const auto& [chunk, first, dropped] = chunks_[w];
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    const auto& [chunk, first, dropped] = chunks_[i];
     if (dropped) continue;
-    if (decides_exits_) *chunk.exit = exit_rules_.data()[w];
-    for (size_t i = 0; i < chunk.tokens.size(); ++i) {
-      const AttentionTally& tally = tallies_.data()[first + i];
-      chunk.tally->visible += tally.visible;
-      chunk.tally->attended += tally.attended;
-      chunk.tally->executed += tally.executed;
-      chunk.tally->scored += tally.scored;
-    }
+    if (decides_exits_) *chunk.exit = exit_rules_.data()[i];
+    for (size_t token = 0; token < chunk.tokens.size(); ++token) *chunk.tally += tallies_.data()[first + token];
   }
   scratch_.Return(taken_);
   stage_ = Stage::kDone;

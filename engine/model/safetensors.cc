@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/core/bf16.h"
 #include "engine/model/byte_source.h"
 #include "engine/model/json.h"
 #include "engine/model/safetensors_header.h"
@@ -33,8 +34,6 @@ float FromHalf(uint16_t half) {
   const uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;
   return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
 }
-
-float FromBFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 float AsItIs(float value) { return value; }
 float FromUnsigned16(uint16_t value) { return value; }
@@ -89,7 +88,7 @@ absl::StatusOr<std::vector<float>> ReadValues(const std::string& name, const Sto
     case TensorType::kF16:
       return ReadAs<uint16_t>(stored, FromHalf);
     case TensorType::kBF16:
-      return ReadAs<uint16_t>(stored, FromBFloat);
+      return ReadAs<uint16_t>(stored, BF16ToFloat);
     case TensorType::kU16:
       return ReadAs<uint16_t>(stored, FromUnsigned16);
     case TensorType::kU32:

@@ -132,10 +132,8 @@ void Scheduler::MarkEncoded(const Admission& name, int32_t depth) {
   Chunk chunk = *found;
   encoding_.erase(found);
   chunk.depth = depth;
-  const auto place = chunk.again
-                         ? std::find_if(encoded_.begin(), encoded_.end(), [](const Chunk& w) { return !w.again; })
-                         : encoded_.end();
-  encoded_.insert(place, chunk);
+  const auto never_preempted = [](const Chunk& other) { return !other.again; };
+  encoded_.insert(chunk.again ? std::find_if(encoded_.begin(), encoded_.end(), never_preempted) : encoded_.end(), chunk);
 }
 
 Scheduler::Chunks::iterator Scheduler::NextToSchedule() {

@@ -3,13 +3,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "engine/base/thread_pool.h"
+#include "engine/core/bf16.h"
 
 namespace salient::linear_internal {
 namespace {
@@ -18,12 +18,6 @@ constexpr float kTiny = 1e-36f;  // 127 / max would overflow below this; such we
 constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundUp(size_t x, size_t multiple) { return (x + multiple - 1) / multiple * multiple; }
-
-uint16_t ToBf16(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  if (std::isnan(x)) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 // Calls body(n, weights of output n). One thread has all outputs of a panel, so threads never share a cache line.
 template <class Body>
@@ -139,7 +133,7 @@ void CpuLinear::PackBf16(const LinearWeights& weights, ThreadPool& pool) {
   ReservePanels(32, 2);
   ForEachOutput(weights, pool, [this](int32_t n, const float* w) {
     for (int32_t k = 0; k < inputs(); ++k) {
-      const uint16_t value = ToBf16(w[k]);
+      const uint16_t value = FloatToBF16(w[k]);
       std::memcpy(Word(n, k / 2) + k % 2 * 2, &value, sizeof(value));
     }
   });
