@@ -25,27 +25,11 @@ void Hypotheses::TakeToken(const RowResult& result) {
 
 void Hypotheses::TakeStep(std::span<const RowResult> results) {
   if (options_.beam == 1) return TakeToken(results[0]);
-  std::vector<BeamChoice> pool;
-  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
-    if (!CanBe(results[i].candidates[0])) return Fail();
-    for (const Candidate& candidate : results[i].candidates) {
-      if (!CanBe(candidate)) break;
-      pool.push_back({TotalWith(live_[i].total, candidate), i, candidate});
-    }
-  }
-  if (options_.no_repeat > 0) {
-    std::vector<std::vector<int32_t>> repeating;
-    for (const Hypothesis& hypothesis : live_) repeating.push_back(Repeating(hypothesis));
-    const auto repeats = [&](const BeamChoice& choice) {
-      const std::vector<int32_t>& found = repeating[choice.parent];
-      return std::find(found.begin(), found.end(), choice.candidate.token) != found.end();
-    };
-    if (!std::all_of(pool.begin(), pool.end(), repeats)) std::erase_if(pool, repeats);
-  }
-  std::sort(pool.begin(), pool.end(), Before);
+  const std::vector<BeamChoice> choices = Choices(results);
+  if (choices.empty()) return Fail();
   std::vector<Hypothesis> next;
-  for (size_t rank = 0; rank < pool.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
-    const BeamChoice& choice = pool[rank];
+  for (size_t rank = 0; rank < choices.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
+    const BeamChoice& choice = choices[rank];
     const bool ends = choice.candidate.token == config_.tokens.end;
     if (IsDropped(ends, static_cast<int32_t>(rank), options_.beam)) continue;
     const auto slot = static_cast<int32_t>(next.size());
@@ -57,12 +41,36 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
     }
   }
   ++step_;
-  SALIENT_DCHECK(!next.empty() || finished() > 0 || failed_);
+  SALIENT_DCHECK(!next.empty() || finished() > 0);
   live_ = std::move(next);
   if (finished() >= options_.beam) live_.clear();
   if (!done()) return;
   std::stable_sort(finished_.begin(), finished_.end(),
                    [](const Finished& a, const Finished& b) { return a.score > b.score; });
+}
+
+std::vector<BeamChoice> Hypotheses::Choices(std::span<const RowResult> results) const {
+  std::vector<BeamChoice> choices;
+  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
+    if (!CanBe(results[i].candidates[0])) return {};
+    for (const Candidate& candidate : results[i].candidates) {
+      if (!CanBe(candidate)) break;
+      choices.push_back({TotalWith(live_[i].total, candidate), i, candidate});
+    }
+  }
+  if (options_.no_repeat > 0) LeaveOutRepeats(choices);
+  std::sort(choices.begin(), choices.end(), Before);
+  return choices;
+}
+
+void Hypotheses::LeaveOutRepeats(std::vector<BeamChoice>& choices) const {
+  std::vector<std::vector<int32_t>> repeating;
+  for (const Hypothesis& hypothesis : live_) repeating.push_back(Repeating(hypothesis));
+  const auto repeats = [&](const BeamChoice& choice) {
+    const std::vector<int32_t>& found = repeating[choice.parent];
+    return std::find(found.begin(), found.end(), choice.candidate.token) != found.end();
+  };
+  if (!std::all_of(choices.begin(), choices.end(), repeats)) std::erase_if(choices, repeats);
 }
 
 std::vector<int32_t> Hypotheses::Repeating(const Hypothesis& hypothesis) const {

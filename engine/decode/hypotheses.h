@@ -116,6 +116,10 @@ class Hypotheses {
     int32_t piece = 0;  // that it belongs to, or closes
   };
 
+  // The possible continuations of the live hypotheses, best first; empty if the scores of one are not numbers.
+  std::vector<BeamChoice> Choices(std::span<const RowResult> results) const;
+  // Unless all of them repeat.
+  void LeaveOutRepeats(std::vector<BeamChoice>& choices) const;
   // The tokens that would complete a sequence of options_.no_repeat tokens that the hypothesis's piece has already.
   std::vector<int32_t> Repeating(const Hypothesis& hypothesis) const;
   Hypothesis Extend(const Hypothesis& parent, const BeamChoice& choice, const RowResult& result, int32_t slot);

@@ -91,9 +91,7 @@ class Sequence {
   int32_t rows_wanted() const;
   int32_t candidates_wanted() const { return CandidatesWanted(options_.beam); }
   // Whether a device may make its steps by itself, that is, the host has no work between them.
-  bool can_step_ahead() const {
-    return !options_.trace && options_.draft_tokens == 0 && options_.no_repeat == 0;
-  }
+  bool can_step_ahead() const { return !options_.trace && options_.draft_tokens == 0 && options_.no_repeat == 0; }
   bool wants_trace() const { return options_.trace; }
 
   // As in Hypotheses.

@@ -133,7 +133,8 @@ void Scheduler::MarkEncoded(const Admission& name, int32_t depth) {
   encoding_.erase(found);
   chunk.depth = depth;
   const auto never_preempted = [](const Chunk& other) { return !other.again; };
-  encoded_.insert(chunk.again ? std::find_if(encoded_.begin(), encoded_.end(), never_preempted) : encoded_.end(), chunk);
+  encoded_.insert(chunk.again ? std::find_if(encoded_.begin(), encoded_.end(), never_preempted) : encoded_.end(),
+                  chunk);
 }
 
 Scheduler::Chunks::iterator Scheduler::NextToSchedule() {
