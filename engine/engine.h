@@ -76,7 +76,7 @@ struct EngineStatus {
   int64_t kv_bytes_used = 0, kv_bytes_total = 0;
 };
 
-// Receives events of the engine, for histograms. Called from the engine's thread.
+// Receives events of the engine, for histograms. Called from the thread of the step loop, which waits meanwhile.
 class EngineObserver {
  public:
   virtual ~EngineObserver() = default;

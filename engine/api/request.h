@@ -13,7 +13,7 @@ namespace salient {
 enum class Segmentation { kSentences, kLines };
 
 struct TranslationRequest {
-  std::string text;  // UTF-8
+  std::string text;  // UTF-8 without NUL; not empty
   Segmentation segmentation = Segmentation::kSentences;
   // BCP 47 tags. Only models of several languages read them, and refuse languages that they do not have.
   std::string source_language, target_language;
@@ -25,7 +25,7 @@ struct TranslationRequest {
   // The client. Clients share the engine by weight (engine/schedule/scheduler.h). A client's bulk documents get a
   // smaller share than its interactive ones.
   std::string client;
-  double weight = 1;
+  double weight = 1;  // above 0
   bool bulk = false;
 };
 

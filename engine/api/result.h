@@ -17,10 +17,10 @@ inline constexpr int32_t kMaxTracedKeys = 64;
 
 struct TokenTrace {
   std::string piece;
-  int32_t exit_layer = 0;
+  int32_t exit_layer = 0;  // from 1
   double probability = 0;
   // Positions in the document's source tokens; one separator or end token follows each segment and counts. If more than
-  // kMaxTracedKeys were selected, kMaxTracedKeys of them, evenly spaced.
+  // kMaxTracedKeys were selected, kMaxTracedKeys of them, evenly spaced. Empty if all were read.
   std::vector<int32_t> selected;
 };
 
@@ -30,27 +30,28 @@ struct TokenLink {
 };
 
 struct TranslatedSegment {
-  int32_t index = 0;
-  std::string source, text;
-  double score = 0;
+  int32_t index = 0;         // in the document
+  std::string source, text;  // UTF-8, of one line each
+  double score = 0;          // sum of the log probabilities of its tokens, of what closes it, too
   int32_t source_tokens = 0, target_tokens = 0;
-  bool length_limited = false;
-  std::vector<TokenTrace> trace;
+  bool length_limited = false;       // closed because it had reached its length bound
+  std::vector<TokenTrace> trace;     // where asked: of each target token
   std::vector<TokenLink> alignment;  // where asked: of each target token that has one, in order
 };
 
 struct TranslationResult {
   std::string text;
   std::vector<TranslatedSegment> segments;
-  std::vector<size_t> begins;  // of each segment the byte of `text` at which its translation begins
-  std::vector<std::string> alternatives;
+  std::vector<size_t> begins;             // of each segment the byte of `text` at which its translation begins
+  std::vector<std::string> alternatives;  // the whole document's, from the second best on: n_best - 1
   CostReport report;
   TranslationOptions used;  // defaults filled in
 };
 
 struct TranslationProgress {
-  int32_t segments_done = 0, segments_total = 0, target_tokens = 0;
-  bool queued = false;
+  int32_t segments_done = 0, segments_total = 0;
+  int32_t target_tokens = 0;  // so far; never less than was told before
+  bool queued = false;        // no chunk of it has begun
 };
 
 // Receives the events of one translation: any number of OnProgress and OnSegment, then OnDone once, as the last call.

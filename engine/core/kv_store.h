@@ -4,8 +4,7 @@
 //
 //   layer l      [64][2][width]             for each position the K row, then the V row, contiguous; f32, bf16 or int8
 //                with int8 [64]([2][width], [2][heads] f32, padding to 16 bytes): the scales of K and V follow V
-// group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: a load is the operand of one VNNI
-// product
+//   group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: the operand of a VNNI product
 //   exit states  [64][width] f32            the state with which a position left the decoder (lazy fill); optional
 //
 // int8: component = round(x * 127 / max |x|), with the maximum over its head, ties to even. Its value is component *

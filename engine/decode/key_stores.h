@@ -29,9 +29,8 @@ struct KeyPools {
 // The stores of one engine; the pools must outlive them.
 struct KeyStores {
   // `kv_type` of stored keys and values; none: the backend's own. `look` as PageShare's.
-  KeyStores(
-      const Model& model, Backend& backend, std::optional<ElementType> kv_type, KeyPools& pools,
-      const std::function<void()>& look = [] {});
+  KeyStores(const Model& model, Backend& backend, std::optional<ElementType> kv_type, KeyPools& pools,
+            const std::function<void()>& look = [] {});
 
   int64_t used_bytes() const;   // by documents in flight
   int64_t least_bytes() const;  // of pools that hold a page of each store

@@ -81,7 +81,8 @@ class Sequence {
   // The next draft, if there is one: writes the inputs and appends the row. TakeDraft takes the draft.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
   void TakeDraft(const DecoderRows& rows);
-  // After all drafts: appends the rows of the step. TakeStep takes the results.
+  // After all drafts: appends the rows of the step. TakeStep takes the results, of which there are `width` candidates a
+  // row: as many as the widest beam of the step wants.
   void AppendRows(DecoderRows& rows, std::vector<int32_t>& taking_part);
   void TakeStep(const DecoderRows& rows, int32_t width);
 

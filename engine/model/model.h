@@ -37,8 +37,8 @@ struct FeedForwardWeights {
 struct LayerWeights {
   NormWeights self_norm, cross_norm, ffn_norm;
   AttentionWeights self, cross;
-  std::unique_ptr<PackedLinear>
-      ssru;  // d -> 2 d: W x, then W_f x + b_f; instead of `self`, if the decoder is recurrent
+  // d -> 2 d: W x, then W_f x + b_f. In place of `self` where the decoder is recurrent.
+  std::unique_ptr<PackedLinear> ssru;
   // Set in the lowest layer of each group; null in the others.
   std::unique_ptr<SelectionWeights> self_selection, cross_selection;
   std::unique_ptr<FeedForwardWeights> own_ffn;

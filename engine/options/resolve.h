@@ -24,7 +24,7 @@ inline constexpr int32_t kMaxDraftTokens = 16;
 struct ResolvedOptions {
   TranslationOptions used;  // as requested, with defaults filled in; reported in the reply
 
-  // One rule for each selection layer of each module; a single kAll rule for a model without selection.
+  // One rule for each selection layer of each module; one for a model without, kDense or kWindow.
   std::array<std::vector<SelectionRule>, kModules> selection;
   ExitRule exit;
   int32_t draft_tokens = 0;  // the most tokens that are drafted before they are verified; 0: none

@@ -19,8 +19,8 @@ struct Segment {
   std::string glue;               // verbatim text between the previous segment and this one
   std::string text;               // not empty; no line break and no white space at either end
   bool starts_paragraph = false;  // after an empty line or at the beginning of the document
-  std::vector<Substitution>
-      substitutions;  // from `text` to the text that the model reads; none are made here (copier.h)
+  // From `text` to the text that the model reads. SplitDocument makes none (copier.h does).
+  std::vector<Substitution> substitutions;
 };
 
 // Whether a character may be around a segment but never at its ends: white space, byte order marks, zero-width spaces.

@@ -40,8 +40,9 @@ void AlignedBytes::Reserve(size_t bytes) {
   bytes = RoundUp(bytes, alignment);
   data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, bytes)));
   if (data_ == nullptr) {
-    // As in DeviceMemory: layers are packed at start-up, within the configured memory budget, so this is fatal.
-    std::fprintf(stderr, "out of memory: a linear layer needs %zu bytes; use a smaller model or int8\n", bytes);
+    // As in DeviceMemory: where the host has no memory left, the process ends.
+    std::fprintf(stderr, "salient: out of memory: a linear layer needs %zu bytes; use a smaller model or int8\n",
+                 bytes);
     std::abort();
   }
   if (alignment == kHugePage) madvise(data_.get(), bytes, MADV_HUGEPAGE);
