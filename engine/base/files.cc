@@ -15,7 +15,7 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return absl::InvalidArgumentError("is a folder");
   const OpenFile file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
+  if (file == nullptr) return absl::ErrnoToStatus(errno, "cannot be read");
   return ReadToEnd(file.get(), most);
 }
 

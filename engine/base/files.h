@@ -19,8 +19,9 @@ struct CloseFile {
 };
 using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
 
-// The bytes of a file. The message says what is wrong with it, without its name: NOT_FOUND "cannot be read: REASON",
-// INVALID_ARGUMENT "is a folder" or "has more than MOST bytes", DATA_LOSS if the file breaks off.
+// The bytes of a file. The message says what is wrong with it, without its name: "cannot be read: REASON", NOT_FOUND
+// only if there is no such file; INVALID_ARGUMENT "is a folder" or "has more than MOST bytes"; DATA_LOSS if it breaks
+// off.
 absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
 
 // The same, with the file's name before the message.

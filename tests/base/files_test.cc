@@ -49,6 +49,9 @@ TEST_F(FilesTest, WhatCannotBeReadIsAnError) {
   EXPECT_EQ(ReadBytes(path_).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(ReadBytes(path_).status().message()), HasSubstr("No such file"));
   EXPECT_EQ(ReadBytes(folder_.path()).status().message(), "is a folder");
+  std::filesystem::create_symlink(path_, path_);  // to itself: it is there, and cannot be opened
+  EXPECT_FALSE(absl::IsNotFound(ReadBytes(path_).status())) << ReadBytes(path_).status();
+  EXPECT_THAT(std::string(ReadBytes(path_).status().message()), HasSubstr("cannot be read: "));
   // The first page of a process's memory: it can be opened, and reading it fails.
   EXPECT_EQ(ReadBytes("/proc/self/mem").status().code(), absl::StatusCode::kDataLoss);
 }

@@ -75,6 +75,13 @@ TEST_F(BadModelTest, AnotherTokenizer) {
   EXPECT_THAT(Open().message(), HasSubstr("tokenizer.model"));
 }
 
+TEST_F(BadModelTest, ListedPointsThatCannotBeOpenedAreNotMissing) {
+  std::filesystem::remove(folder_ + "/operating_points.json");
+  EXPECT_TRUE(Open().ok()) << Open();
+  std::filesystem::create_symlink("operating_points.json", folder_ + "/operating_points.json");  // to itself
+  EXPECT_THAT(Open().message(), HasSubstr("operating_points.json cannot be read: "));
+}
+
 // Who opens a pipe waits for its writer.
 TEST_F(BadModelTest, APipeIsRefused) {
   for (const std::string file : {"config.json", "tokenizer.model", "operating_points.json"}) {

@@ -1,8 +1,10 @@
 #include "documents/guard/estimate.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "gmock/gmock.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -54,6 +56,12 @@ TEST(CalibrationTest, AFolderWithoutTheFileHasTheDefaults) {
   const auto calibration = ReadGuardCalibration("/nowhere");
   ASSERT_TRUE(calibration.ok());
   EXPECT_EQ(calibration->longest, GuardCalibration{}.longest);
+}
+
+TEST(CalibrationTest, AFileThatCannotBeOpenedIsAnError) {
+  const TempFolder folder;
+  std::filesystem::create_symlink("guard.json", folder / "guard.json");  // to itself
+  EXPECT_THAT(ReadGuardCalibration(folder.path()).status().message(), HasSubstr("guard.json cannot be read: "));
 }
 
 }  // namespace
