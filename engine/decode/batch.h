@@ -21,16 +21,15 @@
 namespace salient {
 
 struct BatchOptions {
-  int32_t max_rows = 64;
-  int32_t encode_tokens = 2048;
-  int32_t encode_chunks = 32;
+  int32_t max_rows = 64;         // hypotheses and drafts in a step
+  int32_t encode_tokens = 2048;  // source tokens of a pass; raised to what the model takes as a chunk
+  int32_t encode_chunks = 32;    // of a pass
 };
 
 class Batch {
  public:
   // The stores, of this model and on this device, must outlive it.
   Batch(const Model& model, Backend& backend, KeyStores& stores, const BatchOptions& options);
-  KeyStores& stores() { return stores_; }
 
   // Begins to encode new chunks in one pass; no pass may be in progress. Their tokens must be within the encoding
   // budget, unless there is only one chunk.
@@ -59,6 +58,8 @@ class Batch {
   // counted.
   int32_t Step();
 
+  // For tests and benchmarks.
+  KeyStores& stores() { return stores_; }
   Decoder& decoder() { return decoder_; }
   Encoder& encoder() { return encoder_; }
 

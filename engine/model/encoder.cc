@@ -85,7 +85,7 @@ void Encoder::Begin(std::span<const EncoderInput> chunks, KvStore& cross_store) 
     chunks_.push_back({chunk, tokens_count_, false});
     tokens_count_ += static_cast<int32_t>(chunk.tokens.size());
   }
-  SALIENT_CHECK(tokens_count_ <= static_cast<int32_t>(tokens_.size()));
+  SALIENT_CHECK(tokens_count_ <= static_cast<int32_t>(tokens_.size()) && chunks_.size() <= exit_rules_.size());
   cross_store_ = &cross_store;
   PackChunks();
   in_.Upload();
@@ -129,7 +129,7 @@ void Encoder::RunFor(absl::Duration time) {
 void Encoder::Drop(size_t chunk) {
   chunks_[chunk].dropped = true;
   if (!backend_.host_addressable()) return;
-  const bool all = std::all_of(chunks_.begin(), chunks_.end(), [](const PassChunk& chunk) { return chunk.dropped; });
+  const bool all = std::all_of(chunks_.begin(), chunks_.end(), [](const PassChunk& one) { return one.dropped; });
   if (all && busy()) Finish();
 }
 

@@ -58,7 +58,7 @@ class Encoder {
   // Drops a chunk of the pass, by its index in Begin. Its data is no longer read or written.
   void Drop(size_t chunk);
 
-  // After a pass: the states, [tokens, d] in the order of the chunks, on the device. For tests and alignment.
+  // After a pass: the states, [tokens, d] in the order of the chunks, on the device. For tests.
   const float* output() const { return output_.data(); }
 
   // Called with the states after every layer, [tokens, d], and the keys that a selection layer selected, by token.
