@@ -152,11 +152,11 @@ void StepLoop::Admit() {
   scheduler_.BeginPass();
   std::vector<Sequence*> joining;
   const absl::Time now = absl::Now();
-  while (const std::optional<Admission> admission = scheduler_.Admit()) {
-    DocumentJob& job = *jobs_.at(admission->document);
-    if (begun_.insert(admission->document).second) queue_.StopWaiting(admission->document);
-    active_.emplace(admission->document, &job);
-    joining.push_back(&job.Start(admission->chunk, *loaded_.model, *loaded_.backend, loaded_.stores->self,
+  while (const std::optional<ChunkId> admitted = scheduler_.Admit()) {
+    DocumentJob& job = *jobs_.at(admitted->document);
+    if (begun_.insert(admitted->document).second) queue_.StopWaiting(admitted->document);
+    active_.emplace(admitted->document, &job);
+    joining.push_back(&job.Start(admitted->chunk, *loaded_.model, *loaded_.backend, loaded_.stores->self,
                                  loaded_.stores->cross, now));
   }
   pass_began_ = now;
@@ -180,13 +180,13 @@ void StepLoop::Encode() {
   const double worked = !beside ? seconds : batch.encoding() ? 0 : absl::ToDoubleSeconds(absl::Now() - pass_began_);
   for (DocumentJob* job : owners) job->AddEncodeTime(worked);
   if (!batch.encoding()) {
-    for (const Admission& name : scheduler_.Encoding()) scheduler_.MarkEncoded(name, SequenceOf(name).deepest());
+    for (const ChunkId& id : scheduler_.Encoding()) scheduler_.MarkEncoded(id, SequenceOf(id).deepest());
   }
   if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
 }
 
 void StepLoop::ScheduleChunks() {
-  while (const std::optional<Admission> next = scheduler_.ScheduleNext()) {
+  while (const std::optional<ChunkId> next = scheduler_.ScheduleNext()) {
     loaded_.batch->Schedule(SequenceOf(*next));
     jobs_.at(next->document)->MarkDecoding(absl::Now());
   }
@@ -194,11 +194,11 @@ void StepLoop::ScheduleChunks() {
 
 // Whatever is decoded in the next step has room for its keys, if need be at the cost of the youngest.
 void StepLoop::MakeRoom() {
-  std::vector<Admission> growing = scheduler_.Running();
+  std::vector<ChunkId> growing = scheduler_.Running();
   for (size_t i = 0; i < growing.size(); ++i) {
     const int32_t pages = SequenceOf(growing[i]).SelfPagesFor(loaded_.batch->most_steps());
     while (i < growing.size() && !scheduler_.Grow(growing[i], pages)) {
-      const Admission youngest = scheduler_.PreemptYoungest();
+      const ChunkId youngest = scheduler_.PreemptYoungest();
       loaded_.batch->Leave(SequenceOf(youngest));
       DocumentJob& job = *jobs_.at(youngest.document);
       job.Preempt(youngest.chunk);

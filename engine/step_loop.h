@@ -62,7 +62,7 @@ class StepLoop {
   void Recover(const absl::Status& failure);
   void End();
 
-  Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.chunk); }
+  Sequence& SequenceOf(const ChunkId& id) { return jobs_.at(id.document)->sequence(id.chunk); }
   void Leave(int64_t document, Sequence& sequence, int32_t chunk);
   void Abandon(int64_t document, DocumentJob& job);
   std::unique_ptr<DocumentJob> Remove(Jobs::iterator at);

@@ -63,7 +63,7 @@ void Scheduler::Cancel(int64_t document) {
     places_.erase(found);
   }
   std::erase_if(preempted_, [&](const Chunk& chunk) {
-    if (chunk.name.document != document) return false;
+    if (chunk.id.document != document) return false;
     kept_cross_pages_ -= chunk.demand.cross_pages;
     return true;
   });
@@ -94,18 +94,18 @@ void Scheduler::Encode(Chunk chunk) {
   encoding_.push_back(chunk);
 }
 
-std::optional<Admission> Scheduler::Admit() {
+std::optional<ChunkId> Scheduler::Admit() {
   return Asking(cross_, [this] { return AdmitNext(); });
 }
 
-std::optional<Admission> Scheduler::AdmitNext() {
+std::optional<ChunkId> Scheduler::AdmitNext() {
   if (!preempted_.empty()) {
     const Chunk chunk = preempted_.front();
     if (!CanEncode(chunk)) return std::nullopt;
     preempted_.pop_front();
     kept_cross_pages_ -= chunk.demand.cross_pages;
     Encode(chunk);
-    return chunk.name;
+    return chunk.id;
   }
   if (flows_.empty()) return std::nullopt;
   AdvanceToEligibleFlow();
@@ -124,11 +124,11 @@ std::optional<Admission> Scheduler::AdmitNext() {
     documents.pop_front();
   }
   if (documents.empty()) flows_.pop_front();
-  return chunk.name;
+  return chunk.id;
 }
 
-void Scheduler::MarkEncoded(const Admission& name, int32_t depth) {
-  const auto found = Find(encoding_, name);
+void Scheduler::MarkEncoded(const ChunkId& id, int32_t depth) {
+  const auto found = Find(encoding_, id);
   Chunk chunk = *found;
   encoding_.erase(found);
   chunk.depth = depth;
@@ -158,11 +158,11 @@ bool Scheduler::HasRoom(const Chunk& chunk) const {
          reserved_.self_pages + FirstPages(chunk) <= limits_.self_pages;
 }
 
-std::optional<Admission> Scheduler::ScheduleNext() {
+std::optional<ChunkId> Scheduler::ScheduleNext() {
   return Asking(self_, [this] { return ScheduleOne(); });
 }
 
-std::optional<Admission> Scheduler::ScheduleOne() {
+std::optional<ChunkId> Scheduler::ScheduleOne() {
   const auto next = NextToSchedule();
   if (next == encoded_.end() || !HasRoom(*next)) return std::nullopt;
   Chunk chunk = *next;
@@ -176,15 +176,15 @@ std::optional<Admission> Scheduler::ScheduleOne() {
   reserved_.self_pages += chunk.self_reserved;
   rows_ahead_ -= demand.rows;
   running_.push_back(chunk);
-  return chunk.name;
+  return chunk.id;
 }
 
-Scheduler::Chunks::iterator Scheduler::Find(Chunks& chunks, const Admission& name) {
-  return std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& chunk) { return chunk.name == name; });
+Scheduler::Chunks::iterator Scheduler::Find(Chunks& chunks, const ChunkId& id) {
+  return std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& chunk) { return chunk.id == id; });
 }
 
-bool Scheduler::Grow(const Admission& name, int32_t self_pages) {
-  Chunk& chunk = *Find(running_, name);
+bool Scheduler::Grow(const ChunkId& id, int32_t self_pages) {
+  Chunk& chunk = *Find(running_, id);
   const int32_t missing = std::min(self_pages, chunk.demand.self_pages) - chunk.self_reserved;
   if (missing <= 0) return true;
   if (reserved_.self_pages + missing > limits_.self_pages) return false;
@@ -194,28 +194,28 @@ bool Scheduler::Grow(const Admission& name, int32_t self_pages) {
   return true;
 }
 
-std::vector<Admission> Scheduler::Names(const Chunks& chunks) {
-  std::vector<Admission> names;
-  for (const Chunk& chunk : chunks) names.push_back(chunk.name);
-  return names;
+std::vector<ChunkId> Scheduler::Ids(const Chunks& chunks) {
+  std::vector<ChunkId> ids;
+  for (const Chunk& chunk : chunks) ids.push_back(chunk.id);
+  return ids;
 }
 
-std::vector<Admission> Scheduler::Encoding() const { return Names(encoding_); }
+std::vector<ChunkId> Scheduler::Encoding() const { return Ids(encoding_); }
 
-std::vector<Admission> Scheduler::Running() const { return Names(running_); }
+std::vector<ChunkId> Scheduler::Running() const { return Ids(running_); }
 
-Admission Scheduler::PreemptYoungest() {
+ChunkId Scheduler::PreemptYoungest() {
   Chunk chunk = running_.back();
-  Release(chunk.name);
+  Release(chunk.id);
   chunk.again = true;
   kept_cross_pages_ += chunk.demand.cross_pages;
   preempted_.push_front(chunk);
-  return chunk.name;
+  return chunk.id;
 }
 
-void Scheduler::Release(const Admission& name) {
+void Scheduler::Release(const ChunkId& id) {
   for (Chunks* chunks : {&encoding_, &encoded_, &running_}) {
-    const auto found = Find(*chunks, name);
+    const auto found = Find(*chunks, id);
     if (found == chunks->end()) continue;
     reserved_.cross_pages -= found->demand.cross_pages;
     if (chunks == &running_) {

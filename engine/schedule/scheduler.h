@@ -57,10 +57,10 @@ struct Flow {
 };
 
 // A chunk, by its document and its index.
-struct Admission {
+struct ChunkId {
   int64_t document = 0;
   int32_t chunk = 0;
-  friend bool operator==(const Admission&, const Admission&) = default;
+  friend bool operator==(const ChunkId&, const ChunkId&) = default;
 };
 
 class Scheduler {
@@ -93,23 +93,23 @@ class Scheduler {
   void BeginPass();
   // The next chunk to encode; the pages for its source are reserved. None if nothing waits or the next chunk does not
   // fit. A chunk larger than a pass is the only one in its pass.
-  std::optional<Admission> Admit();
+  std::optional<ChunkId> Admit();
   // Chunks that are admitted and not encoded yet.
-  std::vector<Admission> Encoding() const;
+  std::vector<ChunkId> Encoding() const;
   // An admitted chunk has been encoded; its tokens run at most `depth` decoder layers.
-  void MarkEncoded(const Admission& chunk, int32_t depth);
+  void MarkEncoded(const ChunkId& chunk, int32_t depth);
   // The next chunk to decode; its rows and pages are reserved. None if none is encoded or the next one does not fit.
-  std::optional<Admission> ScheduleNext();
+  std::optional<ChunkId> ScheduleNext();
   // Reserves pages for a chunk that is decoded, up to `self_pages` in all, at most the chunk's demand. If too few pages
   // are free, reserves nothing and returns false; then the caller must preempt the youngest chunk, which may be this
   // one.
-  bool Grow(const Admission& chunk, int32_t self_pages);
+  bool Grow(const ChunkId& chunk, int32_t self_pages);
   // The chunks that are decoded, in the order in which they started.
-  std::vector<Admission> Running() const;
+  std::vector<ChunkId> Running() const;
   // Preempts the youngest running chunk: returns its reservations; the chunk waits to be admitted again.
-  Admission PreemptYoungest();
+  ChunkId PreemptYoungest();
   // An admitted or scheduled chunk has left; its reservations are returned.
-  void Release(const Admission& chunk);
+  void Release(const ChunkId& chunk);
 
   // Pages that are reserved, including those of sources that are kept for chunks that were preempted.
   int32_t self_reserved() const { return reserved_.self_pages; }
@@ -136,7 +136,7 @@ class Scheduler {
     Entries::iterator entry;
   };
   struct Chunk {
-    Admission name;
+    ChunkId id;
     Demand demand;
     bool again = false;         // was preempted
     int32_t self_reserved = 0;  // once it is scheduled
@@ -147,15 +147,15 @@ class Scheduler {
   double QuantumOf(const Flow& flow) const;
   void AdvanceToEligibleFlow();
   void Forget(const Entry& entry);
-  std::optional<Admission> AdmitNext();
-  std::optional<Admission> ScheduleOne();
+  std::optional<ChunkId> AdmitNext();
+  std::optional<ChunkId> ScheduleOne();
   bool CanEncode(const Chunk& chunk) const;
   bool HasRoom(const Chunk& chunk) const;
   void Encode(Chunk chunk);
   Chunks::iterator NextToSchedule();
   static int32_t FirstPages(const Chunk& chunk);
-  static std::vector<Admission> Names(const Chunks& chunks);
-  static Chunks::iterator Find(Chunks& chunks, const Admission& name);
+  static std::vector<ChunkId> Ids(const Chunks& chunks);
+  static Chunks::iterator Find(Chunks& chunks, const ChunkId& id);
 
   const Limits limits_;
   PageShare* const self_;

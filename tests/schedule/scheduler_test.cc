@@ -24,14 +24,14 @@ Demand Growing(int32_t most) { return {1, most, 4, 10, 10}; }
 std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
   scheduler.BeginPass();
-  while (const auto admission = scheduler.Admit()) documents.push_back(admission->document);
+  while (const auto admitted = scheduler.Admit()) documents.push_back(admitted->document);
   return documents;
 }
 
 // The pass is done. Chunks are as deep as their documents' numbers, less their hundreds.
 void EndPass(Scheduler& scheduler) {
-  for (const Admission& name : scheduler.Encoding()) {
-    scheduler.MarkEncoded(name, static_cast<int32_t>(name.document % 100));
+  for (const ChunkId& id : scheduler.Encoding()) {
+    scheduler.MarkEncoded(id, static_cast<int32_t>(id.document % 100));
   }
 }
 
@@ -103,7 +103,7 @@ int StepsBesideAThousand(const std::string& others, int arrival) {
   for (int step = 0;; ++step) {
     if (step == arrival) scheduler.Enqueue(kOne, {Chunk(500)}, {.client = "one"});
     AdmitAll(scheduler);
-    for (const Admission& name : scheduler.Encoding()) scheduler.MarkEncoded(name, 1);
+    for (const ChunkId& id : scheduler.Encoding()) scheduler.MarkEncoded(id, 1);
     while (const auto scheduled = scheduler.ScheduleNext()) steps_left[scheduled->document] = kChunkSteps;
     for (auto at = steps_left.begin(); at != steps_left.end();) {
       if (--at->second > 0) {
@@ -331,8 +331,8 @@ TEST(SchedulerTest, TheYoungestGivesWayAndComesBackFirstWithAllItMayNeed) {
   scheduler.Enqueue(400, {Growing(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(400));
   EndPass(scheduler);
-  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{300, 1}));
-  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{200, 1}));
+  EXPECT_EQ(scheduler.PreemptYoungest(), (ChunkId{300, 1}));
+  EXPECT_EQ(scheduler.PreemptYoungest(), (ChunkId{200, 1}));
   EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());  // 400 would fit, but the preempted come first
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200, 300));
   EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());
@@ -340,7 +340,7 @@ TEST(SchedulerTest, TheYoungestGivesWayAndComesBackFirstWithAllItMayNeed) {
   EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());  // for want of pages
   for (const int64_t document : {100, 200, 300}) scheduler.Release({document, 0});
   EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(200));
-  EXPECT_THAT(scheduler.Running(), testing::ElementsAre(Admission{100, 1}, Admission{200, 1}));
+  EXPECT_THAT(scheduler.Running(), testing::ElementsAre(ChunkId{100, 1}, ChunkId{200, 1}));
   EXPECT_TRUE(scheduler.Grow({200, 1}, 90));  // reserved already
   scheduler.Release({300, 1});                // cancelled while it waits for rows
   EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());
@@ -357,7 +357,7 @@ TEST(SchedulerTest, ThePreemptedDoesNotWaitForThoseWhoWaitForIt) {
   AdmitAll(scheduler);
   EndPass(scheduler);
   EXPECT_FALSE(scheduler.Grow({100, 0}, 11));
-  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{200, 0}));
+  EXPECT_EQ(scheduler.PreemptYoungest(), (ChunkId{200, 0}));
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200));
   EndPass(scheduler);
   scheduler.Release({100, 0});
@@ -367,7 +367,7 @@ TEST(SchedulerTest, ThePreemptedDoesNotWaitForThoseWhoWaitForIt) {
 // Whatever comes, grows and goes: limits hold at every moment and everything is done in the end.
 TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
   struct Running {
-    Admission name;
+    ChunkId id;
     Demand demand;
     int32_t pages = 0;
   };
@@ -391,15 +391,15 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
     }
     scheduler.BeginPass();
     int32_t encoded = 0, joined = 0;
-    while (const auto admission = scheduler.Admit()) {
-      ahead.push_back({*admission, documents[admission->document][admission->chunk], 1});
+    while (const auto admitted = scheduler.Admit()) {
+      ahead.push_back({*admitted, documents[admitted->document][admitted->chunk], 1});
       encoded += ahead.back().demand.source_tokens;
       ++joined;
     }
     if (random() % 3 > 0) EndPass(scheduler);
     while (const auto scheduled = scheduler.ScheduleNext()) {
       const auto found =
-          std::find_if(ahead.begin(), ahead.end(), [&](const Running& chunk) { return chunk.name == *scheduled; });
+          std::find_if(ahead.begin(), ahead.end(), [&](const Running& chunk) { return chunk.id == *scheduled; });
       ASSERT_NE(found, ahead.end());
       running.push_back(*found);
       ahead.erase(found);
@@ -408,8 +408,8 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
     for (size_t i = 0; i < running.size(); ++i) {
       const int32_t wanted =
           std::min(running[i].pages + static_cast<int32_t>(random() % 3), running[i].demand.self_pages);
-      while (i < running.size() && !scheduler.Grow(running[i].name, wanted)) {
-        ASSERT_EQ(scheduler.PreemptYoungest(), running.back().name);
+      while (i < running.size() && !scheduler.Grow(running[i].id, wanted)) {
+        ASSERT_EQ(scheduler.PreemptYoungest(), running.back().id);
         ASSERT_GT(running.size(), 1u) << "the oldest was preempted";
         running.pop_back();
         ++preempted;
@@ -426,7 +426,7 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
     ASSERT_TRUE(scheduler.CouldFit(total));
     for (size_t i = running.size(); i-- > 0;) {
       if (running[i].pages < running[i].demand.self_pages && random() % 30 > 0) continue;
-      scheduler.Release(running[i].name);
+      scheduler.Release(running[i].id);
       running.erase(running.begin() + static_cast<int64_t>(i));
       ++done;
     }
