@@ -21,6 +21,7 @@
 #include "documents/input.h"
 #include "documents/syntax/character_references.h"
 #include "documents/syntax/html_tokens.h"
+#include "documents/syntax/markdown_emphasis.h"
 #include "documents/syntax/markdown_syntax.h"
 #include "documents/syntax/markdown_view.h"
 #include "documents/syntax/markdown_writer.h"
@@ -392,12 +393,13 @@ class MarkdownReader {
       if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
     }
     unit.write = [labelled, writer = MarkdownWriter(unit.unit.source.text, BytesBetweenMarkers(unit))](
-                     const Unit&, const MarkedText& translation, const std::vector<std::string>& markers) {
-      const std::string_view text = translation.text;
+                     const Unit& source, const MarkedText& translation, std::vector<std::string> markers) {
+      const MarkedText readable = WithReadableEmphasis(source.markers, translation, &markers);
+      const std::string_view text = readable.text;
       std::string out;
       size_t done = 0;
       bool at_beginning = true;  // of a line
-      for (const MarkerPlace& place : translation.places) {
+      for (const MarkerPlace& place : readable.places) {
         out.append(writer.Write(text.substr(done, place.at - done), at_beginning));
         const auto label = labelled.find(static_cast<size_t>(place.marker));
         out.append(label == labelled.end() ? markers[place.marker] : label->second);

@@ -29,6 +29,33 @@ TEST(MarkdownTest, EmphasisAndLinksArePairs) {
               ElementsAre("⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![⟧alt text⟦](i.png)⟧."));
 }
 
+// The translation of a document with one unit.
+std::string Rendered(std::string_view text, const MarkedText& translation) {
+  const auto document = ParseAs("markdown", text);
+  EXPECT_EQ(document->units().size(), 1u);
+  return document->Render({translation}).value_or("");
+}
+
+TEST(MarkdownTest, EmphasisStandsWhereItIsRead) {
+  // White space and punctuation go out of a pair that could not begin or end there.
+  EXPECT_EQ(Rendered("Lets you **change the** version.", {"Erlaubt, die Version zu ändern.", {{7, 0}, {20, 1}}}),
+            "Erlaubt, **die Version** zu ändern.");
+  EXPECT_EQ(Rendered("The *new (small)* one.", {"Das neue(kleine)da ist gut.", {{8, 0}, {16, 1}}}),
+            "Das neue(*kleine*)da ist gut.");
+  EXPECT_EQ(Rendered("An ~~old~~ one.", {"Ein altes ist da.", {{3, 0}, {10, 1}}}), "Ein ~~altes~~ ist da.");
+  EXPECT_EQ(Rendered("***Both*** here.", {"Hier beides, da.", {{4, 0}, {4, 1}, {12, 2}, {12, 3}}}),
+            "Hier ***beides,*** da.");
+  EXPECT_EQ(Rendered("Run **`a` now** at once.", {"Los jetzt.", {{3, 0}, {3, 1}, {9, 2}}}), "Los`a` **jetzt**.");
+  // What has nothing to show is left out, and so is what cannot be read at all.
+  EXPECT_EQ(Rendered("One **two** three.", {"Eins drei.", {{4, 0}, {4, 1}}}), "Eins drei.");
+  EXPECT_EQ(Rendered("A ***both*** c ~~d~~.", {"A c d.", {{2, 0}, {2, 1}, {2, 2}, {2, 3}, {4, 4}, {5, 5}}}),
+            "A c ~~d~~.");
+  EXPECT_EQ(Rendered("A *user-friendly* client.", {"Ein HTTP-Client.", {{8, 0}, {9, 1}}}), "Ein HTTP-Client.");
+  EXPECT_EQ(Rendered("*One* **two** c.", {"Einszwei d.", {{0, 0}, {4, 1}, {4, 2}, {8, 3}}}), "Eins**zwei** d.");
+  // A part of a word.
+  EXPECT_EQ(Rendered("The _text_ heading.", {"Die Textzeile.", {{4, 0}, {8, 1}}}), "Die *Text*zeile.");
+}
+
 TEST(MarkdownTest, CodeAndAddressesAreWords) {
   EXPECT_THAT(MarkdownUnits("Run `make all` or ``a ` b``; see <http://x.org> and https://y.org/z."),
               ElementsAre("Run ⟦`make all`⟧ or ⟦``a ` b``⟧; see ⟦<http://x.org>⟧ and ⟦https://y.org/z⟧."));
