@@ -61,6 +61,11 @@ std::optional<ByteRange> AdmonitionTitle(std::string_view line) {
   return ByteRange{quote + 1, line.size() - 1};
 }
 
+// Whether a line is one of "=", "---", "```", "***", "|---|" and similar.
+bool HasSignsOnly(std::string_view line) {
+  return !line.empty() && line.find_first_not_of("=-+*_`~|: \t") == std::string_view::npos;
+}
+
 // Whether a line is "|---|:-:|": cells of dashes, which may have a colon at each end.
 bool IsDelimiterRow(std::string_view line) {
   if (line.find('|') == std::string_view::npos || line.find_first_not_of("|-: \t") != std::string_view::npos) {
@@ -100,22 +105,24 @@ class MarkdownView::Builder {
  private:
   struct Line {
     size_t begin = 0, end = 0, next = 0;
-    size_t first = 0;       // of the text, behind white space
-    size_t unquoted = 0;    // the same, behind signs of quotations, too
-    std::string_view text;  // from `first` on, without white space at the end
+    size_t break_begin = 0;  // of the line break; `end`, but for a line of signs without the white space at its end
+    size_t first = 0;        // of the text, behind white space
+    size_t unquoted = 0;     // the same, behind signs of quotations, too
+    std::string_view text;   // from `first` on, without white space at the end
     std::string_view unquoted_text;
   };
 
   Line LineAt(size_t begin) const {
     Line line;
     line.begin = std::min(begin, document_.size());
-    line.end = std::min(document_.find_first_of("\r\n", line.begin), document_.size());
+    line.end = line.break_begin = std::min(document_.find_first_of("\r\n", line.begin), document_.size());
     line.next = std::min(line.end + (document_.substr(line.end).starts_with("\r\n") ? 2 : 1), document_.size());
     const std::string_view text = document_.substr(0, line.end);
     line.first = std::min(text.find_first_not_of(" \t", line.begin), line.end);
     line.unquoted = std::min(text.find_first_not_of(" \t>", line.begin), line.end);
     line.text = WithoutSpaceAtEnd(text.substr(line.first));
     line.unquoted_text = WithoutSpaceAtEnd(text.substr(line.unquoted));
+    if (HasSignsOnly(line.unquoted_text)) line.end = line.unquoted + line.unquoted_text.size();
     return line;
   }
 
@@ -239,8 +246,11 @@ class MarkdownView::Builder {
     }
   }
 
-  // Copies the line break.
-  void ShowBreak(const Line& line) { Show({line.end, line.next}); }
+  // Copies the line break, and white space before it that is left.
+  void ShowBreak(const Line& line) {
+    ShowSpaces({line.end, line.break_begin});
+    Show({line.break_begin, line.next});
+  }
 
   // Adds an empty line before the line, whose text begins something else.
   void EndParagraph(const Line& line) {
@@ -273,6 +283,11 @@ class MarkdownView::Builder {
   void Hide(ByteRange range) {
     if (range.begin >= range.end) return;
     view_.hidden_.push_back(range);
+    ShowSpaces(range);
+  }
+
+  void ShowSpaces(ByteRange range) {
+    if (range.begin >= range.end) return;
     view_.copies_.push_back({view_.text_.size(), range.begin, range.end - range.begin});
     view_.text_.append(range.end - range.begin, ' ');
   }

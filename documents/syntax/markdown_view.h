@@ -10,6 +10,8 @@
 //   list, because what belongs to them is indented as in an item.
 // - A table may follow text without an empty line, and the cells of its delimiter row may have one dash: GitHub reads
 //   such tables, while md4c needs three dashes.
+// - Tabs at the end of a fence of code, of the line under a heading and of other lines of signs are spaces: md4c would
+//   take the line for text.
 
 #pragma once
 

@@ -74,6 +74,15 @@ TEST(MarkdownTest, CodeFrontMatterAndHtmlBlocksStay) {
               ElementsAre("Text."));
 }
 
+TEST(MarkdownTest, TabsMayEndLinesOfSigns) {
+  const std::string text =
+      "Setext\n===\t\n\n```sh\ncode\n``` \t\n\nText.\n\n> Two\n> ---\t\n> ~~~\t\n> code\n> ~~~\t\n> Quoted.\n\n"
+      "| a |\t\n|---|\t\n| b |\t\n\nOne\n***\t\nEnd.\n";
+  EXPECT_THAT(MarkdownUnits(text), ElementsAre("Setext", "Text.", "Two", "Quoted.", "a", "b", "One", "End."));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+}
+
 TEST(MarkdownTest, FencesOfContainersStayAndEndParagraphs) {
   const std::string text =
       "Before\nit.\n:::note A title\nThis is\nthe note.\n:::\nAfter it.\n\n::::{tip}\r\n:::{warning}\r\nInside.\r\n"
