@@ -2,16 +2,16 @@
 //
 // First into lines. A line break always ends a segment, unless the line was broken only because it was full. Such lines
 // form a block (below); every other line is a block of its own. ICU finds the sentences within a block; boundaries
-// after abbreviations are ignored. White space, list markers and text without a letter are not part of any segment:
-// they are glue.
+// after abbreviations are ignored. A tab in a line ends a segment, too: columns stand on both sides of it. White space,
+// list markers and text without a letter are not part of any segment: they are glue.
 //
 // Hard-wrapped paragraphs. A run is a sequence of lines with no empty line or list marker between them. A run is taken
 // for wrapped text if, on every line but the last, the next line's first word did not fit: with that word, the line
 // would come close to the length of the run's longest line. Those lines must be 45 to 100 characters long. A run of two
 // lines says little about its margin. So its second line must begin in lower case, or its first line must come close to
-// the margin of the document's longer paragraphs. With these rules verse, headings, addresses and tables keep their
-// lines, and so do files with one paragraph on each line. If the rest of a run is wrapped without its first line, that
-// line is a heading.
+// the margin of the document's longer paragraphs. Only its first line may have tabs, but for those that indent. With
+// these rules verse, headings, addresses and tables keep their lines, and so do files with one paragraph on each line.
+// If the rest of a run is wrapped without its first line, that line is a heading.
 
 #include "engine/text/document.h"
 
@@ -86,6 +86,10 @@ bool HasLetter(std::string_view text, Span span) {
     return !found;
   });
   return found;
+}
+
+bool HasTab(std::string_view text, Span span) {
+  return text.substr(span.begin, span.end - span.begin).find('\t') != std::string_view::npos;
 }
 
 bool IsBullet(UChar32 c) {
@@ -202,6 +206,7 @@ bool IsWrapped(std::string_view text, const std::vector<Line>& lines, const Bloc
   for (size_t i = block.first; i + 1 < block.end; ++i) {
     const bool is_long = lines[i].width - lines[i].indent >= kLeastWrapped;
     if (!is_long || !had_no_room(i, margin) || EndsWithoutSpaces(text, lines[i].content)) return false;
+    if (HasTab(text, lines[i + 1].content)) return false;
   }
   if (block.size() != 2 || StartsLowerCase(text, lines[block.first + 1].content)) return true;
   return usual_margin > 0 && had_no_room(block.first, usual_margin);
@@ -408,8 +413,16 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
     if (!HasLetter(text, block)) {
       segmenter.Add({block.begin, block.begin}, starts_paragraph, false);
     } else {
+      const size_t columns_end = lines[first].content.end;  // tabs after it indent wrapped lines
       for (const Span& sentence : (*cutter)->Cut(seen, block)) {
-        segmenter.Add(sentence, starts_paragraph, wrapped);
+        size_t begin = sentence.begin;
+        for (size_t at = begin; at < std::min(sentence.end, columns_end); ++at) {
+          if (text[at] != '\t') continue;
+          segmenter.Add({begin, at}, starts_paragraph, wrapped);
+          starts_paragraph = false;
+          begin = at + 1;
+        }
+        segmenter.Add({begin, sentence.end}, starts_paragraph, wrapped);
         starts_paragraph = false;
       }
     }

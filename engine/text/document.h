@@ -38,7 +38,7 @@ struct SegmentedDocument {
 // INVALID_ARGUMENT with the byte offset if the text is not UTF-8 or contains a NUL; and if there are more than
 // kMaxSegments segments.
 //
-// kSentences: ICU sentence boundaries for `language`, except those after abbreviations, within the lines of a
+// kSentences: ICU sentence boundaries for `language`, except those after abbreviations, and tabs, within the lines of a
 // paragraph. If a paragraph is hard-wrapped, a line break inside a sentence becomes a space in `text`; this is the only
 // change that is not restored. Bullets, numbers and quotation marks such as "- ", "1. " and "> " at the start of a line
 // are glue. kLines: each line is a segment.

@@ -55,6 +55,27 @@ TEST(DocumentTest, GlueIsWhatStandsBetween) {
   EXPECT_EQ(document.tail, "\xC2\xA0\n");
 }
 
+TEST(DocumentTest, TabsEndSegments) {
+  const std::string table = "No.\tName\tPrice in euros\n1\tRed apple\t2.50\n";
+  EXPECT_THAT(SplitTexts(table), ElementsAre("No.", "Name", "Price in euros", "Red apple"));
+  const SegmentedDocument document = Split(table);
+  EXPECT_EQ(JoinDocument(document, {"Nr.", "Name", "Preis in Euro", "Roter Apfel"}),
+            "Nr.\tName\tPreis in Euro\n1\tRoter Apfel\t2.50\n");
+  EXPECT_THAT(SplitTexts("  -a, --all\t\tShow all. Hide none."), ElementsAre("-a, --all", "Show all.", "Hide none."));
+  // Rows of a table that are about as long as each other are no paragraph, but a tab may come before one.
+  EXPECT_THAT(SplitTexts("A row of a table that has some length to it\tand one more column\n"
+                         "a row of a table that has some length to it\tand one more column\n"
+                         "a row of a table that has some length to it\tand one more column\n")
+                  .size(),
+              6u);
+  EXPECT_THAT(SplitTexts("Name:\tThe name of the file that is going to be read, and of\n"
+                         "\tthe one that is going to be written when it was\n"
+                         "\tread to its end.\n"),
+              ElementsAre("Name:",
+                          "The name of the file that is going to be read, and of the one that is going to be "
+                          "written when it was read to its end."));
+}
+
 TEST(DocumentTest, KnowsWhereParagraphsStart) {
   const SegmentedDocument document = Split("A one. A two.\nB three.\n \t\nC four.\r\n\r\n***\nD five.\r\rE six.");
   std::vector<bool> starts;
