@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
+#include "documents/office/character_escapes.h"
 #include "documents/office/drawing.h"
 #include "documents/office/office_names.h"
 #include "documents/office/relationships.h"
@@ -53,6 +54,7 @@ PartContent ReadStrings(std::string_view bytes, const std::vector<XmlEvent>& eve
   names.outside = {x + "rPh", x + "phoneticPr"};
   names.plain_properties = PlainSheetProperties;
   names.prefix = x;
+  names.escapes_characters = true;
   PartContent content = ReadRuns(bytes, events, options, names);
   std::erase_if(content.units, [&kept, &kept_texts](const PlacedUnit& unit) {
     if (kept_texts.contains(Flatten(unit.unit.markers, unit.unit.source))) return true;
@@ -94,7 +96,8 @@ class WorkbookReader {
       if (!events.ok()) return events.status();
       for (const XmlEvent& event : *events) {
         const bool is_field = event.name == "cacheField" || event.name.ends_with(":cacheField");
-        if (event.kind == XmlEvent::Kind::kStart && is_field) kept_texts_.insert(AttributeText(*cache, event, "name"));
+        if (event.kind != XmlEvent::Kind::kStart || !is_field) continue;
+        kept_texts_.insert(WithoutCharacterEscapes(AttributeText(*cache, event, "name")));
       }
     }
     return absl::OkStatus();

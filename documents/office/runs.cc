@@ -1,6 +1,7 @@
 #include "documents/office/runs.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "documents/office/character_escapes.h"
 #include "documents/office/word_fields.h"
 #include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
@@ -50,6 +52,7 @@ struct Writer {
   std::string run, text, text_tag;  // element names, and the start tag of a text
   Properties base;                  // of text without a marker
   std::vector<Role> roles;          // of markers
+  std::string (*escape)(std::string_view) = EscapeXml;
 
   // The most that the tags and properties of its runs take, wherever a translation has the markers: a marker can have
   // a run before it and one after it.
@@ -71,7 +74,7 @@ struct Writer {
       out.append("<" + run + ">").append(properties).append(content).append("</" + run + ">");
     };
     const auto flush = [&] {
-      if (!pending.empty()) write_run(*formats.back(), text_tag + EscapeXml(pending) + "</" + text + ">");
+      if (!pending.empty()) write_run(*formats.back(), text_tag + escape(pending) + "</" + text + ">");
       pending.clear();
     };
     size_t done = 0;
@@ -101,6 +104,8 @@ struct Writer {
   }
 };
 
+std::string EscapeCharactersAndXml(std::string_view text) { return EscapeXml(WithCharacterEscapes(text)); }
+
 class RunReader {
  public:
   RunReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
@@ -110,7 +115,8 @@ class RunReader {
         options_(options),
         names_(names),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false, /*leave_out_ends=*/false}),
-        fields_(FindFields(bytes, events, names.prefix, names.opaque)) {
+        fields_(FindFields(bytes, events, names.prefix, names.opaque)),
+        escape_(names.escapes_characters ? EscapeCharactersAndXml : EscapeXml) {
     runs_before_.resize(events.size() + 1);
     paragraphs_before_.resize(events.size() + 1);
     for (size_t i = 0; i < events.size(); ++i) {
@@ -134,6 +140,39 @@ class RunReader {
   size_t Match(size_t i) const { return events_[i].match; }
   ByteRange Whole(size_t i) const { return {events_[i].range.begin, events_[Match(i)].range.end}; }
   std::string_view Bytes(ByteRange range) const { return bytes_.substr(range.begin, range.end - range.begin); }
+
+  // Calls visit(range, text) for each part of a text. The parts last as long as this reader.
+  template <typename Visit>
+  void VisitText(size_t start, const Visit& visit) {
+    for (size_t i = start + 1; i < Match(start); ++i) {
+      const ByteRange range = events_[i].range;
+      const std::string& text = events_[i].text;
+      if (!names_.escapes_characters) {
+        visit(range, text);
+      } else if (Bytes(range) != text) {
+        visit(range, decoded_.emplace_back(WithoutCharacterEscapes(text)));
+      } else {
+        VisitEscapes(range, text, visit);
+      }
+    }
+  }
+
+  template <typename Visit>
+  void VisitEscapes(ByteRange range, std::string_view text, const Visit& visit) {
+    size_t done = 0;
+    const auto visit_up_to = [&](size_t end) {
+      if (end > done) visit({range.begin + done, range.begin + end}, text.substr(done, end - done));
+      done = end;
+    };
+    for (size_t at = text.find('_'); at != std::string_view::npos; at = text.find('_', at + 1)) {
+      CharacterEscape escape = at < done ? CharacterEscape() : ReadCharacterEscape(text, at);
+      if (escape.length == 0) continue;
+      visit_up_to(at);
+      done = at + escape.length;
+      visit({range.begin + at, range.begin + done}, decoded_.emplace_back(std::move(escape.text)));
+    }
+    visit_up_to(text.size());
+  }
 
   // The alternative text of a picture and similar.
   void TakeDescription(size_t element) {
@@ -174,12 +213,12 @@ class RunReader {
 
   // A text without a run, as a cell of a spreadsheet has it. Beside runs such a text is like that of a run.
   void TakeBareText(size_t start) {
-    for (size_t i = start + 1; i < Match(start); ++i) builder_.AddDecoded(events_[i].range, events_[i].text);
+    VisitText(start, [this](ByteRange range, std::string_view text) { builder_.AddDecoded(range, text); });
     const ByteRange place{events_[start].range.end, events_[Match(start)].range.begin};
     PlacedUnit unit;
     if (!builder_.Finish(&unit)) return;
     unit.place = place;
-    unit.write = WriteEscaped(EscapeXml);
+    unit.write = WriteEscaped(escape_);
     content_.units.push_back(std::move(unit));
   }
 
@@ -328,9 +367,9 @@ class RunReader {
   }
 
   void TakeText(size_t start, const Properties& properties) {
-    for (size_t i = start + 1; i < Match(start); ++i) {
-      pieces_.push_back({Piece::Kind::kText, events_[i].range, events_[i].text, "", properties});
-    }
+    VisitText(start, [&](ByteRange range, std::string_view text) {
+      pieces_.push_back({Piece::Kind::kText, range, text, "", properties});
+    });
   }
 
   // Takes the content of a run from event `begin` to `end`.
@@ -373,7 +412,7 @@ class RunReader {
   }
 
   void Build(ByteRange place) {
-    Writer writer{names_.run, names_.text, names_.text_tag, BaseProperties()};
+    Writer writer{names_.run, names_.text, names_.text_tag, BaseProperties(), {}, escape_};
     Properties current = writer.base;
     std::map<size_t, Role> roles;  // of pieces, by where they begin
     std::vector<Properties> formats;
@@ -434,6 +473,8 @@ class RunReader {
   const RunNames& names_;
   UnitBuilder builder_;
   const std::vector<FieldPart> fields_;
+  std::string (*const escape_)(std::string_view);
+  std::deque<std::string> decoded_;                      // parts of texts
   std::vector<size_t> runs_before_, paragraphs_before_;  // before each event
   PartContent content_;
   std::vector<Piece> pieces_;                                    // of the paragraph that is being read

@@ -29,6 +29,7 @@ struct RunNames {
   std::string (*plain_properties)(std::string_view properties, const std::string& prefix,
                                   const std::string& target_language);
   std::string prefix;
+  bool escapes_characters = false;  // texts have the escapes of character_escapes.h
 };
 
 PartContent ReadRuns(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,

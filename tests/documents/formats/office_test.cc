@@ -267,6 +267,24 @@ TEST(XlsxTest, CarriageReturnsStay) {
   ExpectTranslationIsRead("xlsx", xlsx);
 }
 
+TEST(XlsxTest, EscapedCharactersAreRead) {
+  const std::string strings = std::string("<sst ") + kSheetSpace +
+                              "><si><t>Date &amp; time_x000D_\nPlace</t></si><si><t>Type _x005F_x000D_ or _x0041_ or "
+                              "_x0001_</t></si><si><r><t>One_x000d_</t></r><r><rPr><b/></rPr><t>two</t></r></si></sst>";
+  const std::string xlsx = MakeZip({{"xl/workbook.xml", "<x/>"}, {"xl/sharedStrings.xml", strings}});
+  const auto document = ParseAs("xlsx", xlsx);
+  EXPECT_THAT(TextsOf(*document), ElementsAre("Date & time\r\nPlace", "Type _x000D_ or A or _x0001_", "One\rtwo"));
+  EXPECT_THAT(SegmentTexts(*document),
+              ElementsAre("Date & time", "Place", "Type _x000D_ or A or _x0001_", "One", "two"));
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  const std::string translated = PartOf(RenderWith(*document, {{"Date & time\r\nPlace", "Datum & Zeit\r\nOrt"},
+                                                               {"Type _x000D_ or A or _x0001_", "_x000D_ oder _x1_"}}),
+                                        "xl/sharedStrings.xml");
+  EXPECT_THAT(translated, HasSubstr("<t>Datum &amp; Zeit_x000D_\nOrt</t>"));
+  EXPECT_THAT(translated, HasSubstr("<t>_x005F_x000D_ oder _x1_</t>"));
+}
+
 TEST(OpenDocumentTest, ContentControlsAndTextsWithRubyArePartOfTheSentence) {
   const std::string content =
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
