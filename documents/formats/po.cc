@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/formats/parsers.h"
 #include "documents/language.h"
 #include "documents/syntax/po_entries.h"
@@ -33,6 +34,13 @@ std::string Quote(const std::string& value, const std::string& line_break) {
   return absl::StrCat(several ? "\"\"" + line_break : "", "\"", quoted, "\"");
 }
 
+// Whether GNOME or KDE shows the names of the translators in place of the message. Without a translation none are
+// shown.
+bool AsksForTranslators(const PoEntry& entry) {
+  return IsOneOf(entry.id.value, {"translator-credits", "translator_credits"}) ||
+         IsOneOf(entry.context.value, {"NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS"});
+}
+
 class PoReader {
  public:
   PoReader(std::string_view bytes, const ParseOptions& options)
@@ -49,9 +57,10 @@ class PoReader {
         if (!entry.translations.empty()) SetHeader(entry.translations[0]);
         continue;
       }
-      if (entry.fuzzy) continue;
+      if (entry.fuzzy || AsksForTranslators(entry)) continue;
       for (size_t i = 0; i < entry.translations.size(); ++i) {
-        const bool plural = i > 0 && entry.plural.is_there();
+        // The only form of a language stands for all numbers.
+        const bool plural = entry.plural.is_there() && (i > 0 || entry.translations.size() == 1);
         if (entry.translations[i].value.empty()) AddUnit(plural ? entry.plural : entry.id, entry.translations[i]);
       }
     }

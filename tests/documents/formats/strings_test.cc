@@ -320,6 +320,20 @@ TEST(PoTest, TranslatesWhatHasNoTranslation) {
   EXPECT_EQ(*again->Render({}), expected);
 }
 
+TEST(PoTest, TheOnlyFormOfALanguageIsForAllNumbers) {
+  const std::string po = "msgid \"One file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"\"\n";
+  EXPECT_THAT(Shown(*ParseAs("po", po)), ElementsAre("⟦%d⟧ files"));
+  EXPECT_THAT(Shown(*ParseAs("po", po + "msgstr[1] \"\"\nmsgstr[2] \"\"\n")),
+              ElementsAre("One file", "⟦%d⟧ files", "⟦%d⟧ files"));
+}
+
+TEST(PoTest, NamesOfTranslatorsAreNotTranslated) {
+  EXPECT_THAT(Shown(*ParseAs("po",
+                             "msgid \"translator-credits\"\nmsgstr \"\"\n\nmsgctxt \"NAME OF TRANSLATORS\"\n"
+                             "msgid \"Your names\"\nmsgstr \"\"\n\nmsgid \"Your names\"\nmsgstr \"\"\n")),
+              ElementsAre("Your names"));
+}
+
 std::string PoHeader(const std::string& language, const std::string& charset) {
   return "#, fuzzy\nmsgid \"\"\nmsgstr \"\"\n\"Language:" + language +
          "\\n\"\n\"Content-Type: text/plain; charset=" + charset + "\\n\"\n";
