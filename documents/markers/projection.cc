@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "documents/ascii.h"
+#include "documents/markers/divided_words.h"
 
 namespace salient {
 namespace {
@@ -394,7 +396,8 @@ class Projector {
 }  // namespace
 
 MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment) {
-  return Projector(unit, translation, alignment).Run();
+  const std::optional<Alignment> divided = WithDividedWords(unit, translation, alignment);
+  return Projector(unit, translation, divided.has_value() ? *divided : alignment).Run();
 }
 
 }  // namespace salient

@@ -43,6 +43,17 @@ TEST(ProjectionTest, APairGoesAroundTheWordsThatItWasAround) {
             "gefallen ist das <b>rote Haus</b>");
 }
 
+TEST(ProjectionTest, APairWithinAWordStaysThere) {
+  EXPECT_EQ(Projected("H<sub>2</sub>O is wet", "nass ist H2O", {2, 1, 0}), "nass ist H<sub>2</sub>O");
+  EXPECT_EQ(Projected("an area of 5 m<sup>2</sup> or x<i>i</i><sup>2</sup>", "xi2 oder 5 m2 groß", {6, 5, 3, 4, 1}),
+            "x<i>i</i><sup>2</sup> oder 5 m<sup>2</sup> groß");
+  EXPECT_EQ(Projected("<b>CO<sub>2</sub> now</b>", "jetzt CO2", {1, 0}), "<b>jetzt CO<sub>2</sub></b>");
+  // A part of the word is in the translation.
+  EXPECT_EQ(Projected("the 1<sup>st</sup> one", "der 1. da", {0, 1, 1, 2}), "der 1<sup>.</sup> da");
+  // Another word.
+  EXPECT_EQ(Projected("<u>O</u>pen it", "öffne es", {0, 1}), "<u>öffne</u> es");
+}
+
 TEST(ProjectionTest, WhatIsNotTranslatedIsAlignedWordByWord) {
   const Alignment alignment = AlignWithItself("2 3, 2 3");
   EXPECT_EQ(alignment.source.size(), 5u);
