@@ -1,4 +1,5 @@
-// HTML5: a unit is a run of text and inline tags between block tags.
+// HTML5: a unit is a run of text and inline tags between block tags. Elements that HTML does not know are inline where
+// text is beside them.
 //
 // Not translated: scripts, styles, SVG, `pre`, elements with translate="no", the class notranslate or the `lang` of
 // another language, and the elements of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "documents/ascii.h"
+#include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/language.h"
@@ -75,6 +77,7 @@ class HtmlReader {
         most_tokens_(static_cast<size_t>(options.limits.max_events)),
         tokens_(TokenizeHtml(bytes, most_tokens_ + 1)),
         ends_(MatchEnds()),
+        in_text_(FindElementsInText()),
         rules_{.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true},
         builder_(bytes, rules_) {}
 
@@ -110,6 +113,25 @@ class HtmlReader {
     return ends;
   }
 
+  // For each tag of an element that HTML does not know, such as <x-icon> or <st1:place>, whether it is part of a
+  // sentence: text is beside it, or beside the element of this kind in which it begins.
+  std::vector<bool> FindElementsInText() const {
+    std::vector<bool> in_text(tokens_.size());
+    const auto is_text = [this](size_t i) {
+      return i < tokens_.size() && tokens_[i].kind == TokenKind::kText && !tokens_[i].raw &&
+             !IsBlank(bytes_.substr(tokens_[i].range.begin, tokens_[i].range.end - tokens_[i].range.begin));
+    };
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].kind != TokenKind::kStart || tokens_[i].name.find_first_of("-:") == std::string::npos) continue;
+      const size_t end = std::max(i, ends_[i]);
+      in_text[i] = is_text(end + 1) || (i > 0 && (is_text(i - 1) || in_text[i - 1]));
+      in_text[end] = in_text[i];
+    }
+    return in_text;
+  }
+
+  bool IsInlineTag(size_t i) const { return in_text_[i] || IsInline(tokens_[i].name); }
+
   // The last token of block i, whose end tag is left out: before a sibling, or before the end of its parent.
   size_t LastOf(size_t i) const {
     size_t last = i;
@@ -139,7 +161,7 @@ class HtmlReader {
         builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
         return i;
       case TokenKind::kEnd:
-        if (IsInline(token.name)) {
+        if (IsInlineTag(i)) {
           builder_.Close(token.range, token.name);
         } else {
           Flush();
@@ -154,7 +176,7 @@ class HtmlReader {
   size_t TakeStart(size_t i) {
     const HtmlToken& token = tokens_[i];
     const bool kept_by_name = IsKeptByName(token), kept = kept_by_name || IsKept(token);
-    const bool is_inline = kept_by_name || IsInline(token.name);
+    const bool is_inline = kept_by_name || IsInlineTag(i);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
     if ((kept || IsOpaqueName(token.name)) && ends_[i] > 0) {
@@ -281,6 +303,7 @@ class HtmlReader {
   const size_t most_tokens_;
   const std::vector<HtmlToken> tokens_;
   const std::vector<size_t> ends_;
+  const std::vector<bool> in_text_;  // of each token, whether it is a tag that FindElementsInText found
   const UnitRules rules_;
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;

@@ -17,6 +17,19 @@ TEST(HtmlTest, UnitsAreWhatStandsBetweenBlockTags) {
               ElementsAre("A title", "One ⟦<b>⟧bold⟦</b>⟧ word.", "Next", "First", "Second", "after"));
 }
 
+TEST(HtmlTest, UnknownElementsBesideTextArePartOfTheSentence) {
+  const std::string text =
+      "<p>In <st1:City w:st=on><st1:place>London</st1:place></st1:City>, a city.<o:p></o:p></p>"
+      "<p>Click <x-icon name=a></x-icon><x-link>here</x-link> now.</p>"
+      "<x-card><x-title>One</x-title>\n<x-body>Two</x-body></x-card><div>Three <x-four><p>Four</p></x-four></div>";
+  EXPECT_THAT(
+      Shown(*ParseAs("html", text)),
+      ElementsAre("In ⟦<st1:City w:st=on>⟧⟦<st1:place>⟧London⟦</st1:place>⟧⟦</st1:City>⟧, a city.",
+                  "Click ⟦<x-icon name=a>⟧⟦</x-icon>⟧⟦<x-link>⟧here⟦</x-link>⟧ now.", "One", "Two", "Three", "Four"));
+  ExpectIdentity("html", text);
+  ExpectTranslationIsRead("html", text);
+}
+
 TEST(HtmlTest, PartsInAnotherLanguageAreKept) {
   const std::string html =
       "<html lang=\"de\"><body lang=\"nl\"><p lang=\"EN-gb\">First</p><p lang=\"fr\" title=\"Le titre\">Bonjour "
