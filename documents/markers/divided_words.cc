@@ -38,6 +38,7 @@ struct Same {
 
 std::optional<Alignment> WithDividedWords(const Unit& unit, std::string_view translation, const Alignment& alignment) {
   const std::string_view source = unit.source.text;
+  if (unit.source.places.empty()) return std::nullopt;
   std::vector<std::vector<ByteRange>> parts;
   for (const ByteRange& word : alignment.source) parts.push_back(PartsOf(unit, word));
   std::vector<Same> same(alignment.target.size());
