@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <iostream>
-#include <map>
 #include <string_view>
 
 #include "CLI/CLI.hpp"
@@ -12,10 +11,9 @@
 #include "cli/numbers.h"
 #include "cli/sources.h"
 #include "cli/version.h"
-#include "client/controls.h"
 #include "client/documents.h"
+#include "client/request_flags.h"
 #include "documents/formats/memory_file.h"
-#include "documents/formats/registry.h"
 
 namespace salient {
 namespace {
@@ -51,87 +49,16 @@ Every option can also be set by an environment variable, named SALIENT_ and the 
 (SALIENT_SERVER=host:50051), or in the file of --config. The command line overrides the environment, and the environment
 overrides the file.)";
 
-// As typed, before the parts go where they belong.
-struct Raw {
-  std::string report = "table";
-  std::string selection, exit, model, from, to, operating_point, prefix;
-  std::string format = "auto";
-  std::vector<std::string> keep, terms, memory_files;
-  std::string glossary, markup;
-  bool memory = false, repeats = false;
-  std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
-  std::optional<double> length_penalty, max_length_ratio, latency;
-  bool lines = false;
-  std::optional<int> no_repeat;
-  std::string guard;
-  bool shortlist = false;
-  bool trace = false;
-};
-
 // CLI11 itself makes another seed of one that is negative or too large.
 std::string CheckSeed(const std::string& typed) {
   uint64_t seed = 0;
   return absl::SimpleAtoi(typed, &seed) ? "" : absl::StrCat("'", typed, "' is not a whole number of 64 bits");
 }
 
-void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server,
-                 "HOST:PORT of the server; if the name of the host has several "
-                 "addresses, all of them are used")
-      ->type_name("ADDRESS")
-      ->capture_default_str()
-      ->group("Server");
-  app.add_flag("--tls", connection.tls, "Connect with TLS")->group("Server");
-  app.add_option("--tls-ca", connection.tls_ca,
-                 "PEM file of the CA that signs the server's certificate, if this machine does not trust it already")
-      ->type_name("FILE")
-      ->group("Server");
-  app.add_option("--tls-cert", connection.tls_certificate,
-                 "PEM file of a client certificate, if the server requires one")
-      ->type_name("FILE")
-      ->group("Server");
-  app.add_option("--tls-key", connection.tls_key, "PEM file of that certificate's private key")
-      ->type_name("FILE")
-      ->group("Server");
-  app.add_option("--api-key", connection.api_key,
-                 "API key. Prefer the variable SALIENT_API_KEY, because other users can see command lines")
-      ->type_name("KEY")
-      ->group("Server");
-  app.add_option("--report", report, "Format of the report: table or json")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str()
-      ->group("Output");
-}
-
-// Which of the server's models translates.
-void AddModel(CLI::App& app, Raw& raw) {
-  app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
-  app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
-  app.add_option("--model", raw.model, "Name of a model, if the server has several for the languages")
-      ->type_name("NAME")
-      ->group("Languages");
-}
-
-// Where CLI11 allows extra arguments, it takes the name "[a,b]" for a list of two. Where it allows none, it takes only
-// as many as are expected at least. So more are expected than a command line has, and as many as there are will do.
-CLI::Option* AddFiles(CLI::App& app, std::vector<std::string>& files, const std::string& description) {
-  constexpr int kMoreThanThereAre = 1 << 20;
-  return app.add_option("FILE", files, description)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(kMoreThanThereAre, -1)
-      ->allow_extra_args(false)
-      ->configurable(false);
-}
-
-void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+void AddWhat(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
   AddFiles(app, flags.files, "Documents, or folders of documents; - or none: standard input");
   AddModel(app, raw);
-  app.add_option("--format", raw.format,
-                 "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, "
-                 "yaml, xml; auto: by the extension; standard input and names without an extension are text")
-      ->capture_default_str()
-      ->group("Languages");
+  AddFormat(app, raw);
   app.add_option("--keep", raw.keep,
                  "A name or term that is not translated, in all formats except text; may be repeated")
       ->type_name("TERM")
@@ -160,69 +87,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");
 }
 
-const std::map<std::string, v1::Guard>& Guards() {
-  static const auto* guards = new std::map<std::string, v1::Guard>{
-      {"off", v1::GUARD_OFF}, {"report", v1::GUARD_REPORT}, {"retry", v1::GUARD_RETRY}};
-  return *guards;
-}
-
-void AddControls(CLI::App& app, Raw& raw) {
-  constexpr char kGroup[] = "Quality against cost";
-  app.add_option("--selection", raw.selection,
-                 absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values, such as ",
-                              "ratio:0.05,0.1,0.2, are for encoder, decoder and cross-attention. Default: learned if "
-                              "the model is trained for it, otherwise dense"))
-      ->type_name("POLICY")
-      ->group(kGroup);
-  app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads. Default: the model's")
-      ->group(kGroup);
-  app.add_option(
-         "--exit", raw.exit,
-         absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives the ",
-                      "output of full, with tokens drafted at layer 2. Without thresholds: 0.5 for geometric, the "
-                      "model's for confidence. Default: full"))
-      ->type_name("POLICY")
-      ->group(kGroup);
-  app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
-  app.add_option("--max-exit", raw.max_exit, "No layer beyond this one")->type_name("LAYER")->group(kGroup);
-  auto* point = app.add_option("--operating-point", raw.operating_point,
-                               "One of the model's measured settings by name, instead of --selection and --exit")
-                    ->type_name("NAME")
-                    ->group(kGroup);
-  app.add_option("--latency", raw.latency,
-                 "The time that a document may take; the server chooses the best setting that is expected to keep it")
-      ->type_name("SECONDS")
-      ->excludes(point)
-      ->group(kGroup);
-  app.add_option("--guard", raw.guard,
-                 "What happens to translations that look faulty: off, report, or retry (translate these segments "
-                 "again, and keep the better translation). Default: the server's")
-      ->type_name("MODE")
-      ->check(CLI::IsMember(Guards()))
-      ->group(kGroup);
-}
-
-void AddSearch(CLI::App& app, Raw& raw) {
-  constexpr char kGroup[] = "Search";
-  app.add_option("--beam", raw.beam, "Hypotheses kept, 1 to 16; 1 is greedy. Default: 1")->group(kGroup);
-  app.add_option("--length-penalty", raw.length_penalty, "Score / length^penalty. Default: the model's, mostly 1")
-      ->group(kGroup);
-  app.add_option("--max-length-ratio", raw.max_length_ratio,
-                 "The most target tokens for each source token of a segment, which may have 16 more. Default: 3")
-      ->group(kGroup);
-  app.add_option("--n-best", raw.n_best, "Translations of each document, 1 to --beam; needs --report json")
-      ->group(kGroup);
-  app.add_option("--prefix", raw.prefix, "Text that the translation must begin with")->type_name("TEXT")->group(kGroup);
-  app.add_option("--no-repeat", raw.no_repeat,
-                 "With a beam: no sequence of so many tokens is written twice in a segment. Default: no such bound")
-      ->type_name("TOKENS")
-      ->group(kGroup);
-  app.add_flag("--shortlist", raw.shortlist,
-               "Consider only the tokens that the source makes likely: faster, and nearly always the same translation")
-      ->group(kGroup);
-}
-
-void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+void AddOutput(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
   app.add_option("--out", flags.out, "Where translations go: a file, or a folder (made if it ends in /)")
       ->type_name("FILE|DIR")
       ->group("Output");
@@ -241,43 +106,7 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
       ->group("Server");
 }
 
-ReportFormat ReadReport(const std::string& name) { return name == "json" ? ReportFormat::kJson : ReportFormat::kTable; }
-
-template <typename T>
-T OrThrow(absl::StatusOr<T> value) {
-  if (!value.ok()) throw CLI::ValidationError(std::string(value.status().message()));
-  return *std::move(value);
-}
-
-void FillSearch(const Raw& raw, v1::SearchControls* search) {
-  if (raw.beam.has_value()) search->set_beam(*raw.beam);
-  if (raw.length_penalty.has_value()) search->set_length_penalty(*raw.length_penalty);
-  if (raw.max_length_ratio.has_value()) search->set_max_length_ratio(*raw.max_length_ratio);
-  if (raw.n_best.has_value()) search->set_n_best(*raw.n_best);
-  search->set_prefix(raw.prefix);
-  if (raw.shortlist) search->set_shortlist(true);
-  if (raw.no_repeat.has_value()) search->set_no_repeat(*raw.no_repeat);
-}
-
-// A control that was not typed stays unset, for then the server's or the model's default holds.
-void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
-  if (!raw.selection.empty()) *request->mutable_selection() = OrThrow(ParseSelection(raw.selection));
-  if (raw.min_keys.has_value()) request->mutable_selection()->set_min_keys(*raw.min_keys);
-  if (!raw.exit.empty()) *request->mutable_depth() = OrThrow(ParseDepth(raw.exit));
-  if (raw.min_exit.has_value()) request->mutable_depth()->set_min_exit(*raw.min_exit);
-  if (raw.max_exit.has_value()) request->mutable_depth()->set_max_exit(*raw.max_exit);
-  if (!raw.operating_point.empty()) request->set_operating_point(raw.operating_point);
-  if (raw.latency.has_value()) request->set_latency_target_seconds(*raw.latency);
-  if (!raw.guard.empty()) request->set_guard(Guards().at(raw.guard));
-}
-
-void FillModel(const Raw& raw, v1::TranslateDocumentRequest* request) {
-  request->set_model(raw.model);
-  request->set_source_language(raw.from);
-  request->set_target_language(raw.to);
-}
-
-void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {
+void FillTerms(const RawFlags& raw, v1::TranslateDocumentRequest* request) {
   if (!raw.glossary.empty()) request->mutable_glossary()->set_name(raw.glossary);
   for (const std::string& pair : raw.terms) {
     const size_t equals = pair.find('=');
@@ -299,9 +128,9 @@ void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {
   if (raw.repeats) request->mutable_memory()->set_repeats(true);
 }
 
-void Fill(const Raw& raw, TranslateFlags& flags) {
+void Fill(const RawFlags& raw, TranslateFlags& flags) {
   flags.report = ReadReport(raw.report);
-  if (raw.format != "auto") flags.format = OrThrow(FormatNamed(raw.format));
+  flags.format = ReadFormat(raw);
   const bool needs_json = raw.n_best.value_or(1) > 1 || raw.trace;
   if (needs_json && flags.report != ReportFormat::kJson) {
     throw CLI::ValidationError(std::string(raw.trace ? "--trace" : "--n-best") +
@@ -326,7 +155,7 @@ void Fill(const Raw& raw, TranslateFlags& flags) {
 ParsedClientFlags ParseTranslate(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   TranslateFlags flags;
-  Raw raw;
+  RawFlags raw;
   CLI::App app(kTranslateDescription, "salient translate");
   app.footer(kTranslateFooter);
   app.formatter(HelpFormatter());
@@ -414,7 +243,7 @@ void AddLoad(CLI::App& app, BenchFlags& flags) {
 ParsedClientFlags ParseBench(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   BenchFlags flags;
-  Raw raw;
+  RawFlags raw;
   CLI::App app(kBenchDescription, "salient bench");
   app.footer(kBenchFooter);
   app.formatter(HelpFormatter());
