@@ -17,8 +17,7 @@
 #include "client/connection.h"
 #include "client/documents.h"
 #include "client/latency.h"
-#include "engine/base/files.h"
-#include "google/protobuf/util/json_util.h"
+#include "client/settings.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "nlohmann/json.hpp"
@@ -193,33 +192,19 @@ class Call final : public grpc::ClientReadReactor<v1::StreamTranslateDocumentRes
 absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& flags) {
   std::vector<v1::TranslateDocumentRequest> settings;
   if (!flags.settings.empty()) {
-    auto text = ReadNamed(flags.settings, kMostDocumentBytes);
-    if (!text.ok()) return text.status();
-    int number = 0;
-    for (size_t at = 0; at < text->size();) {
-      const size_t end = std::min(text->find('\n', at), text->size());
-      const std::string line = text->substr(at, end - at);
-      at = end + 1;
-      ++number;
-      if (absl::StripAsciiWhitespace(line).empty()) continue;
-      v1::TranslateDocumentRequest setting;
-      const auto parsed = google::protobuf::util::JsonStringToMessage(line, &setting);
-      settings.push_back(flags.request);
-      settings.back().MergeFrom(setting);
-      if (parsed.ok()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(flags.settings, ", line ", number,
-                       ": not a TranslateDocumentRequest in JSON: ", std::string(parsed.message())));
-    }
+    auto read = ReadSettings(flags.settings);
+    if (!read.ok()) return read.status();
+    settings = *std::move(read);
   }
-  if (settings.empty()) settings.push_back(flags.request);
+  if (settings.empty()) settings.emplace_back();  // the flags alone
   std::vector<v1::TranslateDocumentRequest> mix;
   for (const std::string& path : flags.files) {
     auto text = ReadDocument(path);
     if (!text.ok()) return absl::Status(text.status().code(), absl::StrCat(path, " ", text.status().message()));
     for (const v1::TranslateDocumentRequest& setting : settings) {
-      mix.push_back(setting);
-      mix.back().mutable_document()->set_text(*text);
+      v1::TranslateDocumentRequest& request = mix.emplace_back(flags.request);
+      request.MergeFrom(setting);
+      request.mutable_document()->set_text(*text);
     }
   }
   return mix;

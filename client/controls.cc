@@ -10,9 +10,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/api/module.h"
 #include "engine/api/policies.h"
+#include "google/protobuf/util/json_util.h"
 
 namespace salient {
 namespace {
@@ -59,6 +61,13 @@ std::optional<Typed> Split(std::string_view text) {
 
 std::string Named(const std::string& policy, const std::vector<double>& values) {
   return absl::StrCat(absl::AsciiStrToLower(policy), values.empty() ? "" : ":", absl::StrJoin(values, ","));
+}
+
+// In quotation marks for the shell, if it needs them.
+std::string ForShell(const std::string& text) {
+  constexpr char kSpecial[] = " \t\n'\"\\`$&|;<>()[]{}*?!~#";
+  if (text.find_first_of(kSpecial) == std::string::npos) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", R"('\'')"}}), "'");
 }
 
 }  // namespace
@@ -141,6 +150,49 @@ std::string Describe(const v1::DepthControls& controls) {
   if (controls.has_draft_exit()) values = {static_cast<double>(controls.draft_exit())};
   if (controls.has_draft_tokens()) values.push_back(controls.draft_tokens());
   return Named(v1::DepthControls::Policy_Name(controls.policy()), values);
+}
+
+std::string FlagsOf(v1::TranslateDocumentRequest request) {
+  std::vector<std::string> flags;
+  const auto tell = [&flags](const char* flag, const auto& value) { flags.push_back(absl::StrCat(flag, " ", value)); };
+  const auto tell_text = [&tell](const char* flag, const std::string& text) {
+    if (!text.empty()) tell(flag, ForShell(text));
+  };
+  tell_text("--model", request.model());
+  tell_text("--from", request.source_language());
+  tell_text("--to", request.target_language());
+  tell_text("--operating-point", request.operating_point());
+  if (request.has_latency_target_seconds()) tell("--latency", request.latency_target_seconds());
+
+  const v1::SelectionControls& selection = request.selection();
+  if (selection.policy() != v1::SelectionControls::POLICY_UNSPECIFIED) tell("--selection", Describe(selection));
+  if (selection.has_min_keys()) tell("--min-keys", selection.min_keys());
+  const v1::DepthControls& depth = request.depth();
+  if (depth.policy() != v1::DepthControls::POLICY_UNSPECIFIED) tell("--exit", Describe(depth));
+  if (depth.has_min_exit()) tell("--min-exit", depth.min_exit());
+  if (depth.has_max_exit()) tell("--max-exit", depth.max_exit());
+
+  const v1::SearchControls& search = request.search();
+  if (search.has_beam()) tell("--beam", search.beam());
+  if (search.has_length_penalty()) tell("--length-penalty", search.length_penalty());
+  if (search.has_max_length_ratio()) tell("--max-length-ratio", search.max_length_ratio());
+  if (search.has_n_best()) tell("--n-best", search.n_best());
+  if (search.has_no_repeat()) tell("--no-repeat", search.no_repeat());
+  tell_text("--prefix", search.prefix());
+  if (search.shortlist()) flags.push_back("--shortlist");
+  if (request.guard() != v1::GUARD_UNSPECIFIED) {
+    tell("--guard", absl::AsciiStrToLower(v1::Guard_Name(request.guard()).substr(sizeof("GUARD_") - 1)));
+  }
+
+  for (const char* told : {"model", "source_language", "target_language", "operating_point", "latency_target_seconds",
+                           "selection", "depth", "search", "guard"}) {
+    request.GetReflection()->ClearField(&request, request.GetDescriptor()->FindFieldByName(told));
+  }
+  if (request.ByteSizeLong() > 0) {
+    std::string& rest = flags.emplace_back();
+    google::protobuf::util::MessageToJsonString(request, &rest);
+  }
+  return flags.empty() ? "no flags" : absl::StrJoin(flags, " ");
 }
 
 }  // namespace salient

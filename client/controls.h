@@ -26,4 +26,8 @@ absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text);
 std::string Describe(const v1::SelectionControls& controls);
 std::string Describe(const v1::DepthControls& controls);
 
+// The request's controls as flags of `salient translate`: "--selection learned --exit geometric". What no flag says
+// follows in JSON. "no flags" if the request says nothing.
+std::string FlagsOf(v1::TranslateDocumentRequest request);
+
 }  // namespace salient

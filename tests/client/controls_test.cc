@@ -78,5 +78,20 @@ TEST(DescribeTest, ReadsBackAsItWasTyped) {
   }
 }
 
+TEST(FlagsOfTest, WhatNoFlagSaysFollowsInJson) {
+  v1::TranslateDocumentRequest request;
+  EXPECT_EQ(FlagsOf(request), "no flags");
+  request.mutable_memory()->set_repeats(true);
+  EXPECT_EQ(FlagsOf(request), R"({"memory":{"repeats":true}})");
+  request.mutable_depth()->set_policy(v1::DepthControls::GEOMETRIC);
+  EXPECT_EQ(FlagsOf(request), R"(--exit geometric {"memory":{"repeats":true}})");
+}
+
+TEST(FlagsOfTest, QuotesForTheShell) {
+  v1::TranslateDocumentRequest request;
+  request.set_operating_point("it's fast");
+  EXPECT_EQ(FlagsOf(request), R"(--operating-point 'it'\''s fast')");
+}
+
 }  // namespace
 }  // namespace salient

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "client/controls.h"
 #include "gmock/gmock.h"
 #include "tests/testing/temp_folder.h"
 
@@ -162,6 +164,45 @@ TEST(ClientFlagsTest, Settings) {
   EXPECT_EQ(Parse({"translate", "--operating-point", "fast"}).translate->request.operating_point(), "fast");
   EXPECT_EQ(Parse({"translate", "--latency", "2.5"}).translate->request.latency_target_seconds(), 2.5);
   EXPECT_THAT(Mistake({"translate", "--operating-point", "fast", "--latency", "1"}), HasSubstr("excludes"));
+}
+
+TEST(ClientFlagsTest, ARequestIsToldAsItWasTyped) {
+  const std::vector<const char*> flags = {"--model",
+                                          "m",
+                                          "--from",
+                                          "en",
+                                          "--to",
+                                          "de",
+                                          "--selection",
+                                          "ratio:0.1",
+                                          "--min-keys",
+                                          "4",
+                                          "--exit",
+                                          "fixed:2",
+                                          "--min-exit",
+                                          "1",
+                                          "--max-exit",
+                                          "2",
+                                          "--beam",
+                                          "4",
+                                          "--length-penalty",
+                                          "0.6",
+                                          "--max-length-ratio",
+                                          "2",
+                                          "--n-best",
+                                          "2",
+                                          "--no-repeat",
+                                          "3",
+                                          "--prefix",
+                                          "Der",
+                                          "--shortlist",
+                                          "--guard",
+                                          "retry"};
+  std::vector<const char*> command = {"translate", "a", "--report", "json"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  EXPECT_EQ(FlagsOf(Parse(command).translate->request), absl::StrJoin(flags, " "));
+  EXPECT_EQ(FlagsOf(Parse({"bench", "a", "--operating-point", "fast"}).bench->request), "--operating-point fast");
+  EXPECT_EQ(FlagsOf(Parse({"bench", "a", "--latency", "2.5"}).bench->request), "--latency 2.5");
 }
 
 TEST(ClientFlagsTest, NoFileIsStandardInput) { EXPECT_THAT(Parse({"translate"}).translate->files, ElementsAre("-")); }
