@@ -146,6 +146,19 @@ absl::StatusOr<const Format*> FormatOfDocument(const std::string& file) {
                    "; give --format to say which format it has, --format text if it is plain text"));
 }
 
+absl::Status ReadInto(v1::Document& document, const std::string& file, const Format& format) {
+  auto bytes = ReadDocument(file, format.is_binary);
+  if (!bytes.ok()) return bytes.status();
+  if (format.name == "text") {
+    document.set_text(*std::move(bytes));
+    document.clear_keep_terms();
+  } else {
+    document.set_content(*std::move(bytes));
+    document.set_mime_type(std::string(format.types.front().mime_type));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files, const std::string& out) {
   std::vector<NamedFile> documents;
   for (const std::string& file : files) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "documents/formats/registry.h"
+#include "salient/v1/translation.pb.h"
 
 namespace salient {
 
@@ -23,6 +24,10 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
 // The format of a document by its name. Standard input and names without an extension are text. INVALID_ARGUMENT for an
 // extension that no format has: as text, a table or a file of another program would be damaged.
 absl::StatusOr<const Format*> FormatOfDocument(const std::string& file);
+
+// Reads a document of the format into a request's, whose other fields stay. Terms to keep are cleared for plain text,
+// which has none.
+absl::Status ReadInto(v1::Document& document, const std::string& file, const Format& format);
 
 // A document, and the name of its translation in the output folder.
 struct NamedFile {

@@ -91,16 +91,9 @@ class Run {
     if (paths_[index].empty() && format.is_binary) {
       return absl::InvalidArgumentError("its translation is not text; name a file for it with --out");
     }
-    auto bytes = ReadDocument(flags_.files[index], format.is_binary);
-    if (!bytes.ok()) return bytes.status();
     v1::TranslateDocumentRequest request = flags_.request;
-    if (format.name == "text") {
-      request.mutable_document()->set_text(*std::move(bytes));
-      request.mutable_document()->clear_keep_terms();
-    } else {
-      request.mutable_document()->set_content(*std::move(bytes));
-      request.mutable_document()->set_mime_type(std::string(format.types.front().mime_type));
-    }
+    const absl::Status read = ReadInto(*request.mutable_document(), flags_.files[index], format);
+    if (!read.ok()) return read;
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
     return TranslateOne(stub, request, options, [this, index](int done, int total, const std::string& note) {
