@@ -53,12 +53,27 @@ struct BenchFlags {
   bool quiet = false;
 };
 
+struct TuneFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> files;
+  v1::TranslateDocumentRequest request;  // the model and the languages
+  const Format* format = nullptr;        // of all documents; null: by each file's extension
+  std::string settings;                  // as BenchFlags::settings; empty: made from the model
+  std::vector<std::string> references;   // a human translation of each document; none: the baseline's translations
+  int rounds = 3;
+  double tolerance = 0.5;      // chrF
+  double timeout_seconds = 0;  // of a document; 0: none
+  ReportFormat report = ReportFormat::kTable;
+  bool quiet = false;
+};
+
 // The parsed command. Exactly one member is set: `exit_code` if help was requested or an option is invalid; then the
 // message is already printed.
 struct ParsedClientFlags {
   std::optional<TranslateFlags> translate;
   std::optional<ModelsFlags> models;
   std::optional<BenchFlags> bench;
+  std::optional<TuneFlags> tune;
   std::optional<int> exit_code;
 };
 ParsedClientFlags ParseClientFlags(int argc, const char* const* argv);

@@ -166,6 +166,30 @@ TEST(ClientFlagsTest, Settings) {
   EXPECT_THAT(Mistake({"translate", "--operating-point", "fast", "--latency", "1"}), HasSubstr("excludes"));
 }
 
+TEST(ClientFlagsTest, Tune) {
+  const ParsedClientFlags parsed =
+      Parse({"tune",     "a.txt",       "b",    "--to",       "de",   "--format", "text", "--reference",
+             "a.de.txt", "--reference", "b.de", "--settings", "s",    "--rounds", "5",    "--tolerance",
+             "0.25",     "--timeout",   "9",    "--report",   "json", "-q"});
+  ASSERT_TRUE(parsed.tune.has_value());
+  const TuneFlags& flags = *parsed.tune;
+  EXPECT_THAT(flags.files, ElementsAre("a.txt", "b"));
+  EXPECT_EQ(flags.request.target_language(), "de");
+  EXPECT_EQ(flags.format->name, "text");
+  EXPECT_THAT(flags.references, ElementsAre("a.de.txt", "b.de"));
+  EXPECT_EQ(flags.settings, "s");
+  EXPECT_EQ(flags.rounds, 5);
+  EXPECT_EQ(flags.tolerance, 0.25);
+  EXPECT_EQ(flags.timeout_seconds, 9);
+  EXPECT_EQ(flags.report, ReportFormat::kJson);
+  EXPECT_TRUE(flags.quiet);
+  EXPECT_THAT(Parse({"tune", "--reference", "r", "a.txt"}).tune->files, ElementsAre("a.txt"));
+  EXPECT_THAT(Mistake({"tune"}), HasSubstr("FILE"));
+  EXPECT_THAT(Mistake({"tune", "a", "--rounds", "0"}), HasSubstr("--rounds"));
+  EXPECT_THAT(Mistake({"tune", "a", "--tolerance", "nan"}), HasSubstr("--tolerance"));
+  EXPECT_THAT(Mistake({"tune", "a", "--selection", "dense"}), HasSubstr("--selection"));
+}
+
 TEST(ClientFlagsTest, ARequestIsToldAsItWasTyped) {
   const std::vector<const char*> flags = {"--model",
                                           "m",
@@ -269,7 +293,7 @@ TEST(ClientFlagsTest, Help) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(),
-              AllOf(HasSubstr("translate"), HasSubstr("models"), Not(HasSubstr("tune"))));
+              AllOf(HasSubstr("translate"), HasSubstr("models"), HasSubstr("tune"), HasSubstr("bench")));
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"translate", "--help"}).exit_code, 0);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(),
