@@ -14,7 +14,7 @@ from pages import FLAG, ROOT, expand, named_files, pages
 
 BIN = Path(os.environ.get("SALIENT_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAMS = {"salient translate": ["salient", "translate"], "salient models": ["salient", "models"],
-            "salient-server": ["salient-server"]}
+            "salient tune": ["salient", "tune"], "salient-server": ["salient-server"]}
 # Made by commands, so not in the repository.
 MADE = ("training/pack", "training/out", "models/tiny", "models/en-fr")
 # Names of other programs, which no file of ours has.
