@@ -1,4 +1,4 @@
-"""What the commands share: they end with a message, not with a traceback, when they refuse what they were given."""
+"""What the commands share: help with defaults, and a message instead of a traceback when they refuse something."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ def refusals(program: str) -> Iterator[None]:
         sys.exit(f"{program}: {reason}")
     except subprocess.CalledProcessError as failed:
         sys.exit(f"{program}: this command failed, with status {failed.returncode}: {' '.join(map(str, failed.cmd))}")
+
+
+class Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """Keeps the lines of the description, and shows the default of each option that has a help text."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        is_flag = action.default is False or action.const is False  # says by itself what happens without it
+        has = action.default not in (None, {}, [], argparse.SUPPRESS) and not is_flag
+        if has and isinstance(action.default, dict):  # as it would be given
+            return f"{action.help} (default: {','.join(f'{key}={value:g}' for key, value in action.default.items())})"
+        return super()._get_help_string(action) if has else action.help
 
 
 def number(least: float, most: float, kind: str) -> Callable[[str], float]:

@@ -2,7 +2,7 @@
 
     training/evaluate --bin build/release/bin --model models/en-de --data DATA --out docs --work build/evaluation
     training/evaluate --bin build/release/bin --model models/en-de --data DATA --out build/look --quick
-    training/evaluate --bin build/release/bin --model models/en-de --data dev.tsv \
+    training/evaluate --bin build/release/bin --model models/en-de --data dev.tsv \\
         --setting 'sparse=--selection learned' --setting 'early=--selection learned --exit geometric:0.4'
 
 DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: one segment on each line, `source|document`, source and

@@ -1,11 +1,12 @@
-"""Converts a checkpoint to a model folder, which the engine reads, and back.
+"""Converts a checkpoint to a model folder, which the engine reads.
 
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-README.md, the tokenizer, and what lies beside it: target_tokenizer.model, vocabulary.json, source_vocabulary.json. What
-lay in the folder before is removed. Untrained parts are left out: selection layers before phase `selection`, halting
-heads before phase `halting`. `--calibrate` fits further parameters to text (calibrate.py).
+README.md, the tokenizer, and what lies beside it: target_tokenizer.model, vocabulary.json, source_vocabulary.json. The
+files of a model that was in the folder before are removed; other files stay. Untrained parts are left out: selection
+layers before phase `selection`, halting heads before phase `halting`. `--calibrate` fits further parameters to text
+(calibrate.py).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from .calibrate import CHUNKS, EXIT_COST, calibrate
 from .checkpoint import load_tensors, read_checkpoint
-from .command import not_negative, refusals, whole
+from .command import Help, not_negative, refusals, whole
 from .config import ModelConfig
 from .model import Transformer
 from .model_folder import CONFIG, copy_existing, new_files
@@ -100,17 +101,21 @@ def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="a file that `salient.train` wrote")
     parser.add_argument("--tokenizer", type=Path, required=True,
                         help="tokenizer.model; the target's, and vocabularies, are taken from its folder")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="model folder to write")
     parser.add_argument("--dtype", choices=DTYPES, default="f32", help="type of the stored matrices")
     parser.add_argument("--readme", type=Path, help="the model card; a short one is written when left out")
-    parser.add_argument("--name", help="the model's name")
-    parser.add_argument("--chunk-tokens", type=int, help="the most source tokens in one pass")
-    parser.add_argument("--calibrate", type=Path, help="folder that `salient.prepare` wrote")
-    parser.add_argument("--calibrate-chunks", type=whole(1), default=CHUNKS, help="how much of its training text")
+    parser.add_argument("--name", help="the model's name; that of the checkpoint when left out")
+    parser.add_argument("--chunk-tokens", type=int,
+                        help="the most source tokens in one pass; those of the checkpoint when left out")
+    parser.add_argument("--calibrate", type=Path,
+                        help="folder that `salient.prepare` wrote, to whose text parameters are fitted; none are when "
+                             "left out")
+    parser.add_argument("--calibrate-chunks", type=whole(1), default=CHUNKS,
+                        help="chunks of its training text that are read")
     parser.add_argument("--exit-cost", type=not_negative, default=EXIT_COST,
                         help="probability of the last exit's token that a layer less may cost where the geometric "
                              "heads' threshold is 0.5")

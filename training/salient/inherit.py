@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .command import refusals, whole
+from .command import Help, refusals, whole
 from .config import MOST_MARKERS, Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
 from .convert.from_marian import check
 from .convert.marian import OPTIONS, MarianModel, read_model
@@ -306,21 +306,23 @@ def inherit(model: MarianModel, config: ModelConfig, kept: list[int], markers: i
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     p.add_argument("--marian", type=Path, required=True, help="the teacher's model, .bin or .npz")
     p.add_argument("--vocabulary", type=Path, required=True, help="the teacher's SentencePiece model")
     p.add_argument("--text", type=Path, required=True, help="parallel text (TSV), the target by the teacher")
     p.add_argument("--out", type=Path, required=True, help="model folder to write")
     p.add_argument("--pieces", type=whole(1), default=100_000,
                    help="pieces to keep of the teacher's, beside special ones")
-    p.add_argument("--markers", type=whole(0, 2, MOST_MARKERS), default=MOST_MARKERS)
-    p.add_argument("--decoder-layers", type=whole(1), default=4)
-    p.add_argument("--selection-width", type=whole(LEAST_WIDTH, 8), default=32)
-    p.add_argument("--chunk-tokens", type=int, default=2048)
+    p.add_argument("--markers", type=whole(0, 2, MOST_MARKERS), default=MOST_MARKERS,
+                   help="marker pieces of the vocabulary")
+    p.add_argument("--decoder-layers", type=whole(1), default=4, help="of the student")
+    p.add_argument("--selection-width", type=whole(LEAST_WIDTH, 8), default=32,
+                   help="width of the selection layers' head")
+    p.add_argument("--chunk-tokens", type=int, default=2048, help="the most source tokens in one pass")
     p.add_argument("--steps", type=whole(1), default=400, help="of the fit of each self-attention")
-    p.add_argument("--name", default="en-pt")
-    p.add_argument("--source-language", default="en")
-    p.add_argument("--target-language", default="pt")
+    p.add_argument("--name", default="en-pt", help="of the student")
+    p.add_argument("--source-language", default="en", help="of the student")
+    p.add_argument("--target-language", default="pt", help="of the student")
     return p
 
 

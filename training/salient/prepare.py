@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Iterator
 
 from .cleaning import Duplicates, HeldOut, Pair, check_detector, fault, language_check, writing_of
-from .command import refusals, share, whole
+from .command import Help, refusals, share, whole
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
@@ -127,21 +127,21 @@ def prepare(o: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     p.add_argument("--train", type=Path, nargs="+", required=True, help="TSV of training documents, .xz or plain")
     p.add_argument("--dev", type=Path, help="TSV of development documents")
     p.add_argument("--held-out", type=Path, nargs="*", default=[],
                    help="TSVs whose segments and near copies must not be trained on, beside --dev; name every test set")
     p.add_argument("--sources", nargs="*", default=[], help="keep these sources only; all when left out")
-    p.add_argument("--source-language", default="en")
-    p.add_argument("--target-language", default="de")
+    p.add_argument("--source-language", default="en", help="two letters")
+    p.add_argument("--target-language", default="de", help="two letters")
     p.add_argument("--no-language-check", dest="check_language", action="store_false",
                    help="do not identify languages (needs pycld2)")
     p.add_argument("--markers", type=share, default=0.0, metavar="SHARE",
                    help="share of the segments in which markers of the vocabulary replace or enclose spans")
     p.add_argument("--vocab-size", type=whole(1), default=8000,
-                   help="of a new tokeniser; a tokenizer.model in --out is used as it is")
-    p.add_argument("--out", type=Path, required=True)
+                   help="pieces of a new tokeniser; a tokenizer.model in --out is used as it is")
+    p.add_argument("--out", type=Path, required=True, help="folder to write")
     return p
 
 

@@ -31,7 +31,7 @@ from typing import Callable
 
 from .calibrate import calibrate
 from .checkpoint import write_checkpoint
-from .command import check_device, given, not_negative, positive, refusals, share, whole
+from .command import Help, check_device, given, not_negative, positive, refusals, share, whole
 from .config import ModelConfig
 from .data import Corpus
 from .evaluation.engine import file_hash, model_hash
@@ -229,7 +229,7 @@ def checked(kind: Callable[[str], object]) -> Callable[[str], str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     p.add_argument("--model", type=Path, required=True, help="folder of the dense model")
     text = p.add_mutually_exclusive_group(required=True)
     text.add_argument("--data", type=Path, help="folder that `salient.prepare` wrote")
@@ -250,7 +250,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--captured", type=share, default=0.95, help="share of the attention that the kept keys must hold")
     p.add_argument("--k-most", type=checked(k_most), default="encoder=0.1,decoder=0.03,cross=0.05",
                    metavar="MODULE=SHARE,...", help="with --adapt and selection layers: the budget of keys")
-    p.add_argument("--selection-width", type=whole(8, 8), default=64)
+    p.add_argument("--selection-width", type=whole(8, 8), default=64,
+                   help="width of the selection layers' head")
     p.add_argument("--tied-exits", dest="untied_exits", action="store_false",
                    help="early exits have the model's own classifier: smaller; without --adapt much worse")
     p.add_argument("--exit-shares", type=checked(exit_shares), metavar="EXIT=SHARE,...",

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .command import refusals
+from .command import Help, refusals
 from .data import PAD, Corpus
 from .tensor_file import read_arrays, write_arrays
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
@@ -158,7 +158,7 @@ def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     parser.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     parser.add_argument("--out", type=Path, required=True, help="the model folder's shortlist.safetensors")
     parser.add_argument("--width", type=int, default=32, help="target tokens a source token")
@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=30_000_000,
                         help="co-occurrences to learn from; memory grows with it")
     parser.add_argument("--rounds", type=int, default=5, help="of expectation and maximisation")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the sample of segments")
     o = parser.parse_args()
     with refusals("shortlist"):
         run(o)

@@ -230,7 +230,8 @@ def main() -> None:
     known = variants()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--variant", nargs="*", choices=[*known, []], default=[], help="all when left out")
+    parser.add_argument("--variant", nargs="*", choices=[*known, []], default=[], metavar="NAME",
+                        help=f"all when left out: {', '.join(known)}")
     parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--shard-kb", type=int, default=90 << 10, help="the most kilobytes a file")
     parser.add_argument("--seed", type=int, default=1)

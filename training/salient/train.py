@@ -25,7 +25,7 @@ from typing import Collection
 import torch
 
 from .checkpoint import load_tensors, read_checkpoint
-from .command import check_device, given, not_negative, number, positive, refusals, share, whole
+from .command import Help, check_device, given, not_negative, number, positive, refusals, share, whole
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus, refuse_other_data
 from .model import Transformer
@@ -78,16 +78,6 @@ source_weights = table_of(str, not_negative, "news=1,books=2.5")
 exit_shares = table_of(int, not_negative, "1=0.2,2=1")
 k_most = table_of(module, number(0.001, 1, "share from 0.001 to 1"), "encoder=0.1,cross=0.05")
 selection_group = table_of(module, whole(1), "encoder=3,cross=2")
-
-
-class Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
-    """Shows defaults, as the description promises."""
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        has = action.default not in (None, {}, [], argparse.SUPPRESS) and action.default is not False
-        if has and isinstance(action.default, dict):  # as it would be given
-            return f"{action.help} (default: {','.join(f'{key}={value:g}' for key, value in action.default.items())})"
-        return super()._get_help_string(action) if has else action.help
 
 
 def parser() -> argparse.ArgumentParser:

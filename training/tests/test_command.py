@@ -1,5 +1,6 @@
 """Every command ends in a message that names the file or flag, and the remedy; not in a traceback."""
 
+import argparse
 import lzma
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import torch
 from salient import (average, checkpoint, curve, distil, evaluate, export, inherit, pieces, prepare, shortlist, train,
                      transfer, whole_file)
 from salient.checkpoint import read_checkpoint, write_checkpoint
-from salient.command import check_device, refusals
+from salient.command import Help, check_device, refusals
 from salient.config import ModelConfig
 from salient.data import Corpus, read_documents
 from salient.monolingual import read_text
@@ -177,3 +178,13 @@ def test_an_evaluation_says_at_once_that_sacrebleu_is_missing(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     said = ends(monkeypatch, evaluate.main, "--bin", "b", "--model", "m", "--data", tmp_path / "dev.tsv")
     assert said.endswith("which is missing: pip install sacrebleu")
+
+
+def test_help_has_the_defaults_of_values_and_none_of_flags():
+    parser = argparse.ArgumentParser(formatter_class=Help)
+    parser.add_argument("--width", default=64, help="a width")
+    parser.add_argument("--rate", default=0, help="a rate")
+    parser.add_argument("--on", action="store_true", help="a flag")
+    parser.add_argument("--off", dest="is_on", action="store_false", help="another")
+    shown = parser.format_help()
+    assert "a width (default: 64)" in shown and "a rate (default: 0)" in shown and shown.count("default") == 2, shown
