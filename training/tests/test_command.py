@@ -2,8 +2,10 @@
 
 import argparse
 import lzma
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,3 +190,13 @@ def test_help_has_the_defaults_of_values_and_none_of_flags():
     parser.add_argument("--off", dest="is_on", action="store_false", help="another")
     shown = parser.format_help()
     assert "a width (default: 64)" in shown and "a rate (default: 0)" in shown and shown.count("default") == 2, shown
+
+
+@pytest.mark.parametrize("command", ["salient-convert", "retrofit", "evaluate"])
+def test_a_python_without_pytorch_is_named(command, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    done = subprocess.run([Path(__file__).resolve().parents[1] / command, "--help"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHON": str(python)})
+    assert done.returncode == 1 and f"{python} has no PyTorch" in done.stderr and "Traceback" not in done.stderr
