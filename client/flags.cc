@@ -72,6 +72,10 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
       ->check(CLI::IsMember({"markers", "alignment", "place"}))
       ->group("Languages");
   app.add_option("--glossary", raw.glossary, "A glossary of the server")->type_name("NAME")->group("Terms and memory");
+  app.add_option("--glossary-file", raw.glossary_file,
+                 "A file of terms: lines of source, tab, translation, and perhaps a tab and flags")
+      ->type_name("FILE")
+      ->group("Terms and memory");
   app.add_option("--term", raw.terms, "A term and its translation, as SOURCE=TARGET; may be repeated")
       ->type_name("TERM")
       ->allow_extra_args(false)
@@ -109,6 +113,13 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
 
 void FillTerms(const RawFlags& raw, v1::TranslateDocumentRequest* request) {
   if (!raw.glossary.empty()) request->mutable_glossary()->set_name(raw.glossary);
+  if (!raw.glossary_file.empty()) {
+    absl::StatusOr<std::string> bytes = ReadDocument(raw.glossary_file, /*is_binary=*/true);
+    if (!bytes.ok()) {
+      throw CLI::ValidationError("--glossary-file: " + raw.glossary_file + " " + std::string(bytes.status().message()));
+    }
+    request->mutable_glossary()->set_content(*std::move(bytes));
+  }
   for (const std::string& pair : raw.terms) {
     const size_t equals = pair.find('=');
     if (equals == std::string::npos) throw CLI::ValidationError("--term: " + pair + " is not SOURCE=TARGET");

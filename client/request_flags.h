@@ -18,7 +18,7 @@ struct RawFlags {
   std::string selection, exit, model, from, to, operating_point, prefix;
   std::string format = "auto";
   std::vector<std::string> keep, terms, memory_files;
-  std::string glossary, markup;
+  std::string glossary, glossary_file, markup;
   bool memory = false, repeats = false;
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
   std::optional<double> length_penalty, max_length_ratio, latency;

@@ -88,6 +88,19 @@ TEST(ClientFlagsTest, FilesOfTranslationsAreSentWithTheirType) {
   EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "/none.tmx"}), HasSubstr("/none.tmx cannot be read"));
 }
 
+TEST(ClientFlagsTest, AFileOfTermsIsSent) {
+  const TempFolder folder;
+  const std::string path = folder / "terms.tsv";
+  WriteFile(path, "server\tDienstrechner\ti\n");
+  const ParsedClientFlags parsed = Parse({"translate", "a", "--glossary-file", path.c_str(), "--term", "a=b"});
+  ASSERT_TRUE(parsed.translate.has_value());
+  const v1::Glossary& glossary = parsed.translate->request.glossary();
+  EXPECT_EQ(glossary.content(), "server\tDienstrechner\ti\n");
+  EXPECT_EQ(glossary.terms_size(), 1);
+  EXPECT_THAT(Mistake({"translate", "a", "--glossary-file", "/none.tsv"}),
+              HasSubstr("--glossary-file: /none.tsv cannot be read"));
+}
+
 TEST(ClientFlagsTest, EveryOption) {
   const ParsedClientFlags parsed = Parse({"translate",
                                           "a",
