@@ -73,8 +73,7 @@ class Conversion {
       : document_(std::move(document)), segments_(std::move(segments)) {}
 
   static absl::StatusOr<UnitSegments> Cut(const v1::TranslateDocumentRequest& request, const std::string& language,
-                                          const FormattedDocument& document, int32_t markers,
-                                          const Glossary& glossary);
+                                          const FormattedDocument& document, int32_t markers, const Glossary& glossary);
   // INVALID_ARGUMENT if what the memory knows of all segments takes too many bytes.
   absl::Status Decide(const v1::Memory& request, const TranslationMemory& memory);
   v1::TranslatedSegment Known(size_t index) const;
