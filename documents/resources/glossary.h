@@ -50,9 +50,13 @@ class Glossary {
   // copies, must not change from now on, and shares none itself.
   explicit Glossary(std::shared_ptr<const Glossary> shared);
 
-  // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
-  // names the line. Limits are those of a document; max_units bounds the terms (RESOURCE_EXHAUSTED).
+  // With the terms of AddLines.
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
+
+  // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
+  // names the line. Limits are those of a document; max_units bounds the terms of its own (RESOURCE_EXHAUSTED). After
+  // an error the lines before it are there.
+  absl::Status AddLines(std::string_view bytes, const DocumentLimits& limits = {});
 
   // White space at the ends of the two sides is left out, and a line break becomes a space. INVALID_ARGUMENT where one
   // of the sides has no word or more than kMostTermBytes, where the source has more than 100 words, or where very many

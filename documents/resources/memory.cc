@@ -64,7 +64,7 @@ class TmxReader {
             std::string_view target)
       : bytes_(bytes), events_(events), source_(PrimaryLanguage(source)), target_(PrimaryLanguage(target)) {}
 
-  absl::Status Read(const DocumentLimits& limits, TranslationMemory* memory) {
+  absl::Status Read(const DocumentLimits& limits, TranslationMemory* memory, std::set<std::string>* languages) {
     if (events_.empty() || events_[0].name != "tmx") {
       return absl::InvalidArgumentError("TMX: its root is not the element tmx");
     }
@@ -78,6 +78,7 @@ class TmxReader {
       if (event.kind != XmlEvent::Kind::kStart || event.name != "tuv") continue;
       const std::string language = TmxLanguage(bytes_, event);
       if (language.empty()) continue;
+      if (languages != nullptr) languages->insert(language);
       if (language == source_) source = Segment(i);
       if (language == target_) target = Segment(i);
       i = event.match;
@@ -141,12 +142,13 @@ absl::Status ReadTsv(std::string_view bytes, const DocumentLimits& limits, Trans
 absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes, std::string_view mime_type,
                                                           std::string_view source_language,
                                                           std::string_view target_language,
-                                                          const DocumentLimits& limits) {
+                                                          const DocumentLimits& limits,
+                                                          std::set<std::string>* languages) {
   TranslationMemory memory;
   absl::Status status;
   if (mime_type == kTmxMimeType) {
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
-    status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(limits, &memory)
+    status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(limits, &memory, languages)
                          : events.status();
   } else if (mime_type == kPoMimeType) {
     status = ReadPo(bytes, limits, &memory);
@@ -160,19 +162,6 @@ absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes
   }
   if (!status.ok()) return status;
   return memory;
-}
-
-absl::StatusOr<std::set<std::string>> TranslationMemory::LanguagesOf(std::string_view bytes, std::string_view mime_type,
-                                                                     const DocumentLimits& limits) {
-  std::set<std::string> languages;
-  if (mime_type != kTmxMimeType) return languages;
-  const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
-  if (!events.ok()) return events.status();
-  for (const XmlEvent& event : *events) {
-    if (event.kind == XmlEvent::Kind::kStart && event.name == "tuv") languages.insert(TmxLanguage(bytes, event));
-  }
-  languages.erase("");
-  return languages;
 }
 
 bool TranslationMemory::Steps::Take(size_t count) {

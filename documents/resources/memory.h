@@ -49,15 +49,12 @@ class TranslationMemory {
 
   // `mime_type` is one of memory_file.h. If a segment has two translations, the later one is used. Languages are BCP 47
   // tags; in TMX their primary subtags are searched, the other kinds have only one pair. INVALID_ARGUMENT names the
-  // line. Limits are those of a document; max_units bounds the entries (RESOURCE_EXHAUSTED).
+  // line. Limits are those of a document; max_units bounds the entries (RESOURCE_EXHAUSTED). `languages`, if not null,
+  // gets the primary subtags of all languages of a TMX file.
   static absl::StatusOr<TranslationMemory> Load(std::string_view bytes, std::string_view mime_type,
                                                 std::string_view source_language, std::string_view target_language,
-                                                const DocumentLimits& limits = {});
-
-  // The primary language subtags that a TMX file has segments of; none for the other kinds, whose entries are of any
-  // pair. Errors as those of Load.
-  static absl::StatusOr<std::set<std::string>> LanguagesOf(std::string_view bytes, std::string_view mime_type,
-                                                           const DocumentLimits& limits = {});
+                                                const DocumentLimits& limits = {},
+                                                std::set<std::string>* languages = nullptr);
 
   // Adds the entries of another memory, which take precedence.
   void Add(const TranslationMemory& other);

@@ -152,14 +152,8 @@ absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, int64_t max_byt
     if (!named.ok()) return named.status();
     glossary = Glossary(*named);
   }
-  const absl::StatusOr<Glossary> file =
-      Glossary::Parse(request.content(), {.max_bytes = max_bytes, .max_units = kMostEntries});
-  if (!file.ok()) return absl::InvalidArgumentError(absl::StrCat("glossary.content: ", file.status().message()));
-  for (size_t i = 0; i < file->size(); ++i) {
-    if (absl::Status added = glossary.Add(file->term(i)); !added.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("glossary.content: ", added.message()));
-    }
-  }
+  const absl::Status file = glossary.AddLines(request.content(), {.max_bytes = max_bytes, .max_units = kMostEntries});
+  if (!file.ok()) return absl::InvalidArgumentError(absl::StrCat("glossary.content: ", file.message()));
   for (const v1::Term& term : request.terms()) {
     const absl::Status added = glossary.Add({term.source(), term.target(), term.match_case(), term.inflects()});
     if (!added.ok()) return absl::InvalidArgumentError(absl::StrCat("glossary.terms: ", added.message()));

@@ -36,17 +36,6 @@ DocumentLimits Limits() {
   return limits;
 }
 
-// Calls `use` with the bytes and the type of a memory's file. The status is for clients.
-template <typename Use>
-absl::Status WithMemoryFile(const std::string& path, const Use& use) {
-  const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(path);
-  if (!mime_type.ok()) return mime_type.status();
-  const absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
-  const absl::Status status = bytes.ok() ? use(*bytes, *mime_type) : bytes.status();
-  if (status.ok()) return status;
-  return Unusable("memory.server", std::filesystem::path(path).filename().string(), status);
-}
-
 // A name is one of a file in the folder: nothing that leads elsewhere.
 bool IsName(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find_first_of("/\\") == name.npos && name.find('\0') == name.npos;
@@ -120,41 +109,31 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
     const std::string& source_language, const std::string& target_language) {
   const std::lock_guard lock(mutex_);
-  if (!memory_languages_.has_value()) memory_languages_ = ReadMemoryLanguages();
-  if (!memory_languages_->ok()) return memory_languages_->status();
-  std::pair pair(PrimaryLanguage(source_language), PrimaryLanguage(target_language));
-  const std::set<std::string>& known = **memory_languages_;
-  if (!known.contains(pair.first) || !known.contains(pair.second)) pair = {};
-  if (read_memories_.size() >= kMostPairs && !read_memories_.contains(pair)) read_memories_.clear();
-  const auto [found, is_new] = read_memories_.try_emplace(pair);
-  if (is_new) found->second = ReadMemories(pair.first, pair.second);
-  return found->second;
-}
-
-absl::StatusOr<std::set<std::string>> LanguageResources::ReadMemoryLanguages() const {
-  std::set<std::string> all;
-  for (const std::string& path : memories_) {
-    const absl::Status status = WithMemoryFile(path, [&all](const std::string& bytes, std::string_view mime_type) {
-      absl::StatusOr<std::set<std::string>> languages = TranslationMemory::LanguagesOf(bytes, mime_type, Limits());
-      if (languages.ok()) all.merge(*languages);
-      return languages.status();
-    });
-    if (!status.ok()) return status;
-  }
-  return all;
+  const std::pair asked(PrimaryLanguage(source_language), PrimaryLanguage(target_language));
+  const auto key = [this, &asked] {
+    const bool has_pair = memory_languages_.contains(asked.first) && memory_languages_.contains(asked.second);
+    return has_pair ? asked : std::pair<std::string, std::string>();
+  };
+  if (const auto found = read_memories_.find(key()); found != read_memories_.end()) return found->second;
+  if (read_memories_.size() >= kMostPairs) read_memories_.clear();
+  auto read = ReadMemories(asked.first, asked.second);  // finds languages
+  return read_memories_.emplace(key(), std::move(read)).first->second;
 }
 
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::ReadMemories(
-    const std::string& source_language, const std::string& target_language) const {
+    const std::string& source_language, const std::string& target_language) {
   auto all = std::make_shared<TranslationMemory>();
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
-    const absl::Status status = WithMemoryFile(*path, [&](const std::string& bytes, std::string_view mime_type) {
-      const absl::StatusOr<TranslationMemory> memory =
-          TranslationMemory::Load(bytes, mime_type, source_language, target_language, Limits());
-      if (memory.ok()) all->Add(*memory);
-      return memory.status();
-    });
-    if (!status.ok()) return status;
+    const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
+    if (!mime_type.ok()) return mime_type.status();
+    const absl::StatusOr<std::string> bytes = ReadBytes(*path, kMostBytes);
+    const absl::StatusOr<TranslationMemory> memory =
+        bytes.ok() ? TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits(),
+                                             &memory_languages_)
+                   : bytes.status();
+    const std::string name = std::filesystem::path(*path).filename().string();
+    if (!memory.ok()) return Unusable("memory.server", name, memory.status());
+    all->Add(*memory);
   }
   return all;
 }

@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -53,17 +52,15 @@ class LanguageResources {
  private:
   std::string OwnPathOf(const std::string& glossary) const;  // in the folder itself
   std::string PathOf(const std::string& glossary) const;
-  absl::StatusOr<std::set<std::string>> ReadMemoryLanguages() const;
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> ReadMemories(const std::string& source_language,
-                                                                        const std::string& target_language) const;
+                                                                        const std::string& target_language);
 
   const std::string folder_;
   const std::vector<std::string> memories_;
   GlossaryCache glossaries_{std::numeric_limits<size_t>::max()};
   GlossaryCache uploads_;
-  std::mutex mutex_;  // of what follows
-  std::optional<absl::StatusOr<std::set<std::string>>>
-      memory_languages_;  // of the TMX files; none before they are read
+  std::mutex mutex_;                        // of what follows
+  std::set<std::string> memory_languages_;  // of the TMX files that were read
   std::map<std::pair<std::string, std::string>, absl::StatusOr<std::shared_ptr<const TranslationMemory>>>
       read_memories_;  // by primary languages; empty ones for a pair that no TMX file has
 };
