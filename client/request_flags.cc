@@ -99,7 +99,8 @@ void AddControls(CLI::App& app, RawFlags& raw) {
                     ->type_name("NAME")
                     ->group(kGroup);
   app.add_option("--latency", raw.latency,
-                 "The time that a document may take; the server chooses the best setting that is expected to keep it")
+                 "The time that a document may take; the server chooses the best setting that is expected to keep it, "
+                 "with the load that it has, or the fastest")
       ->type_name("SECONDS")
       ->excludes(point)
       ->group(kGroup);

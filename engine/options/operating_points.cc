@@ -142,17 +142,16 @@ absl::StatusOr<const OperatingPoint*> FindOperatingPoint(const std::vector<Opera
 }
 
 absl::StatusOr<const OperatingPoint*> PointForLatency(const std::vector<OperatingPoint>& points, double seconds,
-                                                      int64_t source_tokens) {
+                                                      int64_t source_tokens, const Expectation& expected) {
   if (points.empty()) {
     return absl::FailedPreconditionError(
         "latency_target_seconds needs measured points, and this model has none; set selection and depth instead");
   }
-  const double thousands = static_cast<double>(source_tokens) / 1000;
   const OperatingPoint* best = nullptr;
   const OperatingPoint* fastest = &points.front();
   for (const OperatingPoint& point : points) {
     if (point.seconds_per_1000_tokens < fastest->seconds_per_1000_tokens) fastest = &point;
-    if (point.seconds_per_1000_tokens * thousands > seconds) continue;
+    if (expected(point.SecondsAlone(source_tokens)) > seconds) continue;
     // Of equally good ones the faster.
     if (best == nullptr || point.bleu > best->bleu ||
         (point.bleu == best->bleu && point.seconds_per_1000_tokens < best->seconds_per_1000_tokens)) {

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,11 @@ struct OperatingPoint {
   double attention_cost_ratio = 1;
   double mean_exit = 0;
   double seconds_per_1000_tokens = 0;  // of source, one document alone
+
+  // Of a document of so many source tokens, alone where the point was measured.
+  double SecondsAlone(int64_t source_tokens) const {
+    return seconds_per_1000_tokens * static_cast<double>(source_tokens) / 1000;
+  }
 };
 
 // `{"points": [{"name": ..., "selection": {...}, "depth": {...}, "search": {...}, "bleu": ...}]}`, with the field names
@@ -29,9 +36,13 @@ absl::StatusOr<std::vector<OperatingPoint>> ParseOperatingPoints(std::string_vie
 absl::StatusOr<const OperatingPoint*> FindOperatingPoint(const std::vector<OperatingPoint>& points,
                                                          const std::string& name);
 
+// The time that a document is expected to take, from its measured time alone; both in seconds. It must not fall where
+// the measured time rises.
+using Expectation = std::function<double(double alone)>;
+
 // The point with the best BLEU that is expected to translate `source_tokens` within `seconds`; the fastest if none is.
 // FAILED_PRECONDITION if the model has no measured points.
 absl::StatusOr<const OperatingPoint*> PointForLatency(const std::vector<OperatingPoint>& points, double seconds,
-                                                      int64_t source_tokens);
+                                                      int64_t source_tokens, const Expectation& expected);
 
 }  // namespace salient

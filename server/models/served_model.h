@@ -8,6 +8,7 @@
 #include "documents/guard/calibration.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
+#include "server/models/pace.h"
 #include "server/telemetry/metrics.h"
 
 namespace salient {
@@ -37,6 +38,7 @@ struct ServedModel {
   EngineOptions options;
   GuardCalibration calibration;
   ModelMetrics* metrics = nullptr;
+  Pace pace;  // of its documents, which hold the model
   std::unique_ptr<StepObserver> observer;  // must outlive the engine, which calls it
   std::unique_ptr<Engine> engine;
 };

@@ -10,7 +10,7 @@
 namespace salient {
 namespace {
 
-// Of English and its neighbours under a 32k vocabulary. Used only to choose a point, never to account.
+// Of English and its neighbours under a 32k vocabulary. Used only to expect times, never to account.
 constexpr int64_t kBytesPerToken = 4;
 
 absl::Status CheckText(const std::string& text, int64_t max_bytes) {
@@ -49,7 +49,8 @@ SearchOptions Overlay(SearchOptions base, const SearchOptions& over) {
   return base;
 }
 
-absl::StatusOr<const OperatingPoint*> ChoosePoint(const v1::TranslateDocumentRequest& request, const ModelInfo& model) {
+absl::StatusOr<const OperatingPoint*> ChoosePoint(const v1::TranslateDocumentRequest& request, const ModelInfo& model,
+                                                  int64_t tokens, const Expectation& expected) {
   if (request.setting_case() == v1::TranslateDocumentRequest::kOperatingPoint) {
     return FindOperatingPoint(model.operating_points, request.operating_point());
   }
@@ -58,16 +59,16 @@ absl::StatusOr<const OperatingPoint*> ChoosePoint(const v1::TranslateDocumentReq
     return absl::InvalidArgumentError(
         absl::StrCat("latency_target_seconds: ", seconds, " is not a time; give seconds above 0"));
   }
-  const int64_t tokens = static_cast<int64_t>(request.document().text().size()) / kBytesPerToken + 1;
-  return PointForLatency(model.operating_points, seconds, tokens);
+  return PointForLatency(model.operating_points, seconds, tokens, expected);
 }
 
 }  // namespace
 
 absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& request, const ModelInfo& model,
-                                      int64_t max_document_bytes) {
+                                      int64_t max_document_bytes, const Expectation& expected) {
   Settings settings;
   if (auto status = CheckText(request.document().text(), max_document_bytes); !status.ok()) return status;
+  settings.estimated_tokens = static_cast<int64_t>(request.document().text().size()) / kBytesPerToken + 1;
   auto segmentation = FromProto(request.document().segmentation());
   if (!segmentation.ok()) return segmentation.status();
   auto options = ReadControls(request);
@@ -80,9 +81,9 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
           absl::StrCat(field, ": decides selection and depth, so it cannot be set together with ",
                        request.has_selection() ? "selection" : "depth", "; leave one of the two out"));
     }
-    auto point = ChoosePoint(request, model);
+    auto point = ChoosePoint(request, model, settings.estimated_tokens, expected);
     if (!point.ok()) return point.status();
-    settings.operating_point = (*point)->name;
+    settings.operating_point = *point;
     const SearchOptions search = Overlay((*point)->options.search, options->search);
     *options = (*point)->options;
     options->search = search;

@@ -13,13 +13,14 @@
 namespace salient {
 
 struct Settings {
-  TranslationRequest request;   // all fields except the deadline
-  std::string operating_point;  // the operating point that was named or chosen; empty: none
+  TranslationRequest request;                       // all fields except the deadline
+  const OperatingPoint* operating_point = nullptr;  // the model's that was named or chosen; null: none
+  int64_t estimated_tokens = 0;                     // of source
 };
 
 // INVALID_ARGUMENT and NOT_FOUND name the field, its value and the remedy. The engine checks the options against the
-// model.
+// model. expected: of the document, if it began now.
 absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& request, const ModelInfo& model,
-                                      int64_t max_document_bytes);
+                                      int64_t max_document_bytes, const Expectation& expected);
 
 }  // namespace salient

@@ -53,6 +53,15 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
                     absl::Seconds(30));
 }
 
+// What the document would take alone. A setting that is no operating point is taken for one of the middle.
+double SecondsAlone(const Settings& settings, const ModelInfo& model) {
+  if (settings.operating_point != nullptr) return settings.operating_point->SecondsAlone(settings.estimated_tokens);
+  if (model.operating_points.empty()) return 0;
+  double sum = 0;
+  for (const OperatingPoint& point : model.operating_points) sum += point.SecondsAlone(settings.estimated_tokens);
+  return sum / static_cast<double>(model.operating_points.size());
+}
+
 // In memory a term that arrives as two bytes takes fifty.
 DocumentSize SizeOf(const v1::TranslateDocumentRequest& request) {
   const v1::Document& document = request.document();
@@ -72,8 +81,12 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     CallInfo call;
     bool bulk = false;
     GuardMode guard = GuardMode::kOff;
-    std::string operating_point;
+    const OperatingPoint* operating_point = nullptr;  // the model's; null: none
+    bool searches_as_point = true;                    // and not with a search of the request's own
     absl::Time arrival, deadline;
+    std::unique_ptr<Pace::Work> work;
+
+    std::string point_name() const { return operating_point == nullptr ? "" : operating_point->name; }
   };
 
   MeteredListener(Context context, std::unique_ptr<InFlight::Slot> slot, std::unique_ptr<Admission::Permit> permit,
@@ -140,6 +153,9 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     if (result.ok()) {
       report = result->report;
       permit_->Correct(report->source_tokens);
+      if (context_.operating_point != nullptr && context_.searches_as_point) {
+        context_.work->Learn(context_.operating_point->SecondsAlone(report->source_tokens), absl::Now());
+      }
     } else if (stage_ != Stage::kQueue) {
       permit_->Spend();  // the engine has worked on it
     }
@@ -161,7 +177,7 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
     AddVerdicts(&reply);
     reply.set_model(context_.model->description.name());
-    reply.set_operating_point(context_.operating_point);
+    reply.set_operating_point(context_.point_name());
     if (context_.conversion != nullptr) {
       if (absl::Status rendered = context_.conversion->Render(&reply); !rendered.ok()) return rendered;
     }
@@ -180,7 +196,7 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
   }
 
   void Log(const absl::Status& outcome, const std::optional<CostReport>& report) const {
-    DocumentLine line{context_.call, context_.model->description.name(), context_.operating_point, context_.bulk};
+    DocumentLine line{context_.call, context_.model->description.name(), context_.point_name(), context_.bulk};
     line.outcome = outcome.code();
     if (report.has_value()) line.report = *report;
     line.total_seconds = SecondsSinceArrival();
@@ -360,8 +376,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   }
   auto guard = FromProto(request.guard(), limits_.guard);
   if (!guard.ok()) return guard.status();
-  auto settings =
-      ReadSettings(conversion != nullptr ? conversion->request() : request, info, limits_.max_document_bytes);
+  auto settings = ReadSettings(conversion != nullptr ? conversion->request() : request, info,
+                               limits_.max_document_bytes, [&](double alone) { return model->pace.Expected(alone); });
   if (!settings.ok()) return settings.status();
   guard = UsedGuard(*guard, settings->request.options);
   settings->request.deadline = admitted.deadline;
@@ -372,7 +388,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   auto listener = std::make_shared<MeteredListener>(
       MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion,
                                std::move(admitted.call), settings->request.bulk, *guard, settings->operating_point,
-                               admitted.arrival, admitted.deadline},
+                               !request.has_search(), admitted.arrival, admitted.deadline,
+                               model->pace.Begin(SecondsAlone(*settings, info), absl::Now())},
       std::move(admitted.place), std::move(admitted.permit), std::move(admitted.recipient));
   TermTranslationOptions options{*guard, model->calibration, {}};
   if (conversion != nullptr && conversion->has_terms()) {

@@ -38,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto found = salient::FindOperatingPoint(*points, point.name);
     Require(found.ok() && *found == &point, "a point is found by its name");
   }
-  Require(salient::PointForLatency(*points, 1, 1000).ok() == !points->empty(), "there is a point for every latency");
+  Require(salient::PointForLatency(*points, 1, 1000, [](double alone) { return alone; }).ok() == !points->empty(),
+          "there is a point for every latency");
   return 0;
 }

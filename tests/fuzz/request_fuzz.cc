@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     info.config = salient::SmallConfig();
     return info;
   }();
-  const auto settings = salient::ReadSettings(request, model, 1000);
+  const auto settings = salient::ReadSettings(request, model, 1000, [](double alone) { return alone; });
   if (!settings.ok()) {
     Require(!settings.status().message().empty(), "a refusal says why");
     return 0;

@@ -130,10 +130,13 @@ TEST(OperatingPointsTest, FindsByName) {
   EXPECT_THAT(std::string(FindOperatingPoint({}, "fast").status().message()), HasSubstr("has no measured points"));
 }
 
+double AsMeasured(double alone) { return alone; }
+
 TEST(OperatingPointsTest, TheBestWithinTheTime) {
   const std::vector<OperatingPoint> points = Points();
-  const auto chosen = [&points](double seconds, int64_t tokens) {
-    return (*PointForLatency(points, seconds, tokens))->name;
+  double factor = 1;
+  const auto chosen = [&](double seconds, int64_t tokens) {
+    return (*PointForLatency(points, seconds, tokens, [&](double alone) { return factor * alone; }))->name;
   };
   EXPECT_EQ(chosen(100, 1000), "best");
   EXPECT_EQ(chosen(8, 1000), "best");
@@ -142,13 +145,15 @@ TEST(OperatingPointsTest, TheBestWithinTheTime) {
   EXPECT_EQ(chosen(1.9, 1000), "fast");
   EXPECT_EQ(chosen(0.1, 1000), "fast") << "the fastest where none is fast enough";
   EXPECT_EQ(chosen(0, 0), "best");
-  EXPECT_EQ(PointForLatency({}, 1, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(PointForLatency({}, 1, 1, AsMeasured).status().code(), absl::StatusCode::kFailedPrecondition);
+  factor = 3;
+  EXPECT_EQ(chosen(8, 1000), "balanced") << "on a slower machine";
 }
 
 TEST(OperatingPointsTest, OfEquallyGoodPointsTheFaster) {
   std::vector<OperatingPoint> points = Points();
   points[1].bleu = points[0].bleu;
-  EXPECT_EQ((*PointForLatency(points, 100, 1000))->name, "balanced");
+  EXPECT_EQ((*PointForLatency(points, 100, 1000, AsMeasured))->name, "balanced");
 }
 
 }  // namespace

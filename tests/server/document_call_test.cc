@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -193,8 +194,9 @@ TEST(TranslateDocumentTest, AnErrorThatRepeatsMuchIsCut) {
   EXPECT_LT(status.error_message().size(), 2010u);
 }
 
-TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
-  FakeEngineOptions options;
+// A thousand source tokens, about 4,000 bytes, take 10 seconds at the best point alone, and 1 at the fast one.
+FakeEngineOptions WithPoints(bool automatic = true) {
+  FakeEngineOptions options{.automatic = automatic};
   OperatingPoint best, fast;
   best.name = "best";
   best.bleu = 30;
@@ -207,7 +209,11 @@ TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
   fast.options.depth.policy = DepthPolicy::kFixed;
   fast.options.depth.fixed_exit = 3;
   options.points = {best, fast};
-  TestServer server(options);
+  return options;
+}
+
+TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
+  TestServer server(WithPoints());
   server.Start();
 
   v1::TranslateDocumentRequest request = RequestFor("text");
@@ -219,15 +225,6 @@ TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
   EXPECT_EQ(reply.response.depth().fixed_exit(), 3);
   EXPECT_EQ(server.engine().request(0).options.search.prefix, "Der");
 
-  // 4,000 bytes are about 1,000 tokens: 10 seconds for the best, 1 for the fast.
-  request = RequestFor(std::string(4000, 'a'));
-  request.set_latency_target_seconds(20);
-  reply = Translate(server, request);
-  EXPECT_EQ(reply.response.operating_point(), "best");
-  EXPECT_EQ(reply.response.search().beam(), 4);
-  request.set_latency_target_seconds(5);
-  EXPECT_EQ(Translate(server, request).response.operating_point(), "fast");
-
   request.set_latency_target_seconds(-1);
   EXPECT_THAT(Translate(server, request).status.error_message(), HasSubstr("latency_target_seconds: -1"));
   request.set_operating_point("slow");
@@ -237,6 +234,33 @@ TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
   reply = Translate(server, request);
   EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(reply.status.error_message(), AllOf(HasSubstr("operating_point"), HasSubstr("depth")));
+}
+
+TEST(TranslateDocumentTest, ATimeLimitChoosesThePoint) {
+  for (const auto& [seconds, point, beam] : {std::tuple(20, "best", 4), std::tuple(5, "fast", 1)}) {
+    TestServer server(WithPoints());
+    server.Start();
+    v1::TranslateDocumentRequest request = RequestFor(std::string(4000, 'a'));
+    request.set_latency_target_seconds(seconds);
+    const Reply reply = Translate(server, request);
+    EXPECT_EQ(reply.response.operating_point(), point);
+    EXPECT_EQ(reply.response.search().beam(), beam);
+  }
+}
+
+TEST(TranslateDocumentTest, ATimeLimitCountsWhatIsUnderWay) {
+  TestServer server(WithPoints(false));
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor(std::string(4000, 'a'));
+  request.set_latency_target_seconds(15);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 2; ++i) {
+    callers.emplace_back(
+        [&, i] { EXPECT_EQ(Translate(server, request).response.operating_point(), i == 0 ? "best" : "fast"); });
+    server.engine().WaitForAdmitted(i + 1);
+  }
+  for (int i = 0; i < 2; ++i) server.engine().Finish(i);
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST(TranslateDocumentTest, AFullQueueSaysWhenToRetry) {
