@@ -220,7 +220,7 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
 
 bool WasUnpacked(const absl::Status& status) { return status.GetPayload(kUnpacked).has_value(); }
 
-// Waits until its model is loaded, and is then the ticket of what its engine translates.
+// Waits until its model is loaded, or until it is parsed, and is then the ticket of what its engine translates.
 class Translator::WaitingDocument final : public ModelWaiter, public TranslationTicket {
  public:
   WaitingDocument(Translator& translator, std::shared_ptr<ModelSlot> slot, const v1::TranslateDocumentRequest& request,
@@ -305,7 +305,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
   const bool may_wait = when_full == WhenFull::kWait && !in_flight_.draining() && absl::Now() < deadline;
   if (may_wait && !(*slot)->HasRoom(kShareOfThoseWhoWait)) return absl::ResourceExhaustedError("the queue is full");
   Refusal refusal = Refusal::kOther;
-  auto ticket = Admit(*slot, request, call, deadline, std::move(recipient), &refusal);
+  auto ticket = Admit(*slot, request, call, deadline, std::move(recipient), when_full, &refusal);
   if (ticket.ok()) return ticket;
   absl::Status status = ticket.status();
   if (absl::IsResourceExhausted(status) && when_full == WhenFull::kWait) return status;
@@ -337,7 +337,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
                                                                      const v1::TranslateDocumentRequest& request,
                                                                      const CallInfo& call, absl::Time deadline,
                                                                      std::shared_ptr<Recipient> recipient,
-                                                                     Refusal* refusal) {
+                                                                     WhenFull when_full, Refusal* refusal) {
   const absl::Time arrival = absl::Now();
   if (deadline == absl::InfiniteFuture()) deadline = arrival + limits_.default_deadline;
   auto place = in_flight_.Enter();
@@ -348,10 +348,16 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
   if (!permit.ok()) return permit.status();
   const uint64_t id = (*place)->id();
   Admitted admitted{call, arrival, deadline, *std::move(place), *std::move(permit), std::move(recipient)};
-  if (const std::shared_ptr<ServedModel> model = slot->Use(arrival)) {
-    return Submit(model, request, std::move(admitted), refusal);
-  }
+  const std::shared_ptr<ServedModel> loaded = slot->Use(arrival);
+  // Callers that wait have threads of their own, and try again by the status.
+  const bool parses_here = when_full == WhenFull::kWait || !Conversion::Needed(request);
+  if (loaded != nullptr && parses_here) return Submit(loaded, request, std::move(admitted), refusal);
   auto waiting = std::make_shared<WaitingDocument>(*this, slot, request, std::move(admitted));
+  if (loaded != nullptr) {
+    in_flight_.AddTicket(id, waiting);
+    parsing_.Post(call.client.id(), [waiting, loaded] { waiting->TakeModel(loaded); });
+    return waiting;
+  }
   auto model = slot->Await(waiting, arrival);
   if (!model.ok()) return model.status();
   if (*model != nullptr) return Submit(*model, request, waiting->TakeBack(), refusal);

@@ -75,8 +75,9 @@ class Translator {
         held_(kDocumentsInFlight * limits.max_document_bytes) {}
 
   // TakeResult is called if and only if this returns OK. An error names the field and the remedy. If the model is not
-  // in memory, returns OK, and the document waits until it is loaded; what is wrong with it is then its result. Callers
-  // that wait (WhenFull::kWait) may use three quarters of the queue; the rest is for callers that do not.
+  // in memory, returns OK, and the document waits until it is loaded; what is wrong with it is then its result. So it
+  // is if the document has to be parsed, unless the caller waits. Callers that wait (WhenFull::kWait) may use three
+  // quarters of the queue; the rest is for callers that do not.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
                                                            const CallInfo& call, absl::Time deadline,
                                                            std::shared_ptr<Recipient> recipient,
@@ -112,7 +113,8 @@ class Translator {
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Admit(const std::shared_ptr<ModelSlot>& slot,
                                                            const v1::TranslateDocumentRequest& request,
                                                            const CallInfo& call, absl::Time deadline,
-                                                           std::shared_ptr<Recipient> recipient, Refusal* refusal);
+                                                           std::shared_ptr<Recipient> recipient, WhenFull when_full,
+                                                           Refusal* refusal);
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(const std::shared_ptr<ServedModel>& model,
                                                             const v1::TranslateDocumentRequest& request,
                                                             Admitted admitted, Refusal* refusal);
@@ -129,6 +131,10 @@ class Translator {
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
   Workers renderer_{1};  // renders translated documents, outside the engine's thread
+  // Parse documents of formats, glossaries and memories outside the caller's thread, which serves other connections:
+  // one document of each client at a time.
+  Workers parsers_{2};
+  NamedLanes parsing_{parsers_};
 };
 
 }  // namespace salient
