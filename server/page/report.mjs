@@ -38,8 +38,59 @@ export function costCards(reply) {
   ];
 }
 
+const MARKER = /^⟦\d+⟧$/;         // a piece that stands for a text of the source, or is written as it is
+const BYTE = /^<0x([0-9A-F]{2})>$/; // a piece that is a byte of a character
+
+// What each token writes. Of a character in bytes the last one writes it.
+function writtenBy(trace) {
+  const bytes = new TextDecoder('utf-8', {ignoreBOM: true});
+  const texts = [];
+  for (const {piece} of trace) {
+    const byte = BYTE.exec(piece);
+    if (!byte && texts.length > 0) texts[texts.length - 1] += bytes.decode();  // U+FFFD, if a character is incomplete
+    texts.push(byte ? bytes.decode(Uint8Array.of(parseInt(byte[1], 16)), {stream: true}) : piece.replaceAll('▁', ' '));
+  }
+  if (texts.length === 0) return texts;
+  texts[texts.length - 1] = (texts[texts.length - 1] + bytes.decode()).trimEnd();
+  texts[0] = texts[0].trimStart();
+  return texts;
+}
+
+// The pieces of a segment, or null if its tokens do not spell it. The tokens between two markers are looked for
+// together, and a marker has the text up to them.
+function tokensOf(text, trace) {
+  const texts = writtenBy(trace);
+  const pieces = [];
+  let at = 0;         // up to here the text is in pieces
+  let marker = null;  // before the next tokens, the first of several
+  for (let i = 0, end; i < trace.length; i = end) {
+    end = i + 1;
+    if (MARKER.test(trace[i].piece)) {
+      marker ??= trace[i];
+      continue;
+    }
+    while (end < trace.length && !MARKER.test(trace[end].piece)) ++end;
+    const run = texts.slice(i, end).join('');
+    let begin = at;
+    if (marker) {
+      begin = end === trace.length ? text.length - run.length : text.indexOf(run, at + 1);
+      if (begin <= at) return null;
+      pieces.push({text: text.slice(at, begin), token: marker});
+      marker = null;
+    }
+    if (!text.startsWith(run, begin)) return null;
+    for (let t = i; t < end; ++t) {
+      if (texts[t] !== '') pieces.push({text: texts[t], token: trace[t]});
+    }
+    at = begin + run.length;
+  }
+  if (marker) pieces.push({text: text.slice(at), token: marker});
+  return marker || at === text.length ? pieces : null;
+}
+
 // The pieces of the translation in order: {text, token}, where `token` is the trace's, or null for what stands between
-// segments. A segment that its tokens do not spell is one piece without a token.
+// segments. A segment that its tokens do not spell is one piece without a token. The first token may not be text: where
+// a model has several target languages, it names one.
 export function piecesOf(reply) {
   const pieces = [];
   let at = 0;
@@ -48,13 +99,8 @@ export function piecesOf(reply) {
     if (begin < 0) continue;
     if (begin > at) pieces.push({text: reply.text.slice(at, begin), token: null});
     at = begin + segment.text.length;
-    const texts = segment.trace.map((token) => token.piece.replaceAll('▁', ' '));
-    if (texts.length > 0) texts[0] = texts[0].trimStart();
-    if (texts.join('').trimEnd() === segment.text) {
-      texts.forEach((text, i) => pieces.push({text, token: segment.trace[i]}));
-    } else {
-      pieces.push({text: segment.text, token: null});
-    }
+    pieces.push(...tokensOf(segment.text, segment.trace) ?? tokensOf(segment.text, segment.trace.slice(1)) ??
+                [{text: segment.text, token: null}]);
   }
   if (at < reply.text.length) pieces.push({text: reply.text.slice(at), token: null});
   return pieces;

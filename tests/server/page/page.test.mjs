@@ -13,7 +13,8 @@ const SETTING = {model: 'en-de', from: '', to: '', point: '', selection: 'LEARNE
                  exitValue: '', beam: '1', shortlist: false, guard: '', key: ''};
 const MODEL = {decoder_layers: 4, selection_policies: ['DENSE', 'LEARNED', 'RATIO'],
                depth_policies: ['FULL', 'FIXED', 'GEOMETRIC', 'VERIFY'], has_shortlist: true};
-const segment = (text, pieces) => ({text, trace: pieces.map((piece) => ({piece, exit_layer: 2, probability: 0.5, selected: []}))});
+const segment = (text, pieces) => ({
+  text, trace: pieces.map((piece) => ({piece, exit_layer: 2, probability: 0.5, selected: []}))});
 
 test('a request has the fields that the setting needs, and no others', () => {
   assert.deepEqual(requestOf(SETTING, 'Hi.'), {
@@ -72,6 +73,42 @@ test('the pieces of a translation spell it', () => {
   assert.deepEqual(pieces.map((piece) => piece.token !== null), [false, true, true, true, true, false, false],
                    'a segment that its tokens do not spell is shown as it is');
   assert.equal(piecesOf({text: 'Ja.', segments: [segment('Ja.', [])]}).length, 1);
+});
+
+// Of one segment: [text, piece] of each token, or null if the tokens do not spell it.
+function tokensOf(text, pieces) {
+  const shown = piecesOf({text, segments: [segment(text, pieces)]});
+  assert.equal(shown.map((one) => one.text).join(''), text);
+  return shown[0].token ? shown.map((one) => [one.text, one.token.piece]) : null;
+}
+
+test('a character in bytes has the colour of its last byte', () => {
+  assert.deepEqual(tokensOf('mail a@b.de', ['▁mail', '▁a', '<0x40>', 'b', '.', 'de']),
+                   [['mail', '▁mail'], [' a', '▁a'], ['@', '<0x40>'], ['b', 'b'], ['.', '.'], ['de', 'de']]);
+  assert.deepEqual(tokensOf('5 €@', ['▁5', '▁', '<0xE2>', '<0x82>', '<0xAC>', '<0x40>']),
+                   [['5', '▁5'], [' ', '▁'], ['€', '<0xAC>'], ['@', '<0x40>']]);
+  assert.deepEqual(tokensOf('\ufffdA', ['<0xE2>', 'A']), [['\ufffd', '<0xE2>'], ['A', 'A']], 'half a character');
+});
+
+test('a marker has the text that it stands for', () => {
+  assert.deepEqual(tokensOf('Es kostet 5 €.', ['▁Es', '▁kostet', '▁', '⟦0⟧', '.']),
+                   [['Es', '▁Es'], [' kostet', '▁kostet'], [' ', '▁'], ['5 €', '⟦0⟧'], ['.', '.']]);
+  assert.deepEqual(tokensOf('Łukasz und Żubr', ['▁', '⟦0⟧', '▁und', '▁', '⟦2⟧']),
+                   [['Łukasz', '⟦0⟧'], [' und', '▁und'], [' ', '▁'], ['Żubr', '⟦2⟧']]);
+  assert.deepEqual(tokensOf('⟦0⟧ x', ['▁', '⟦0⟧', '▁x']), [['⟦0⟧', '⟦0⟧'], [' x', '▁x']], 'written as it is');
+  assert.deepEqual(tokensOf('a.b. c.', ['⟦0⟧', '.', '▁c', '.']), [['a.b', '⟦0⟧'], ['.', '.'], [' c', '▁c'], ['.', '.']],
+                   'the copy may have the next piece in it');
+  assert.deepEqual(tokensOf('a.b.', ['⟦0⟧', '.']), [['a.b', '⟦0⟧'], ['.', '.']]);
+  assert.deepEqual(tokensOf('.a.b', ['⟦0⟧', '.', '⟦2⟧']), [['.a', '⟦0⟧'], ['.', '.'], ['b', '⟦2⟧']]);
+  assert.deepEqual(tokensOf('£€.', ['▁', '⟦0⟧', '⟦2⟧', '.']), [['£€', '⟦0⟧'], ['.', '.']]);
+  assert.equal(tokensOf('Es kostet 5 €.', ['▁Es', '⟦0⟧', '!']), null);
+  assert.equal(tokensOf('ab', ['▁', '⟦0⟧', 'ab']), null, 'nothing is left for it');
+  const many = Array.from({length: 2000}, () => ['⟦0⟧', '▁']).flat();
+  assert.equal(tokensOf('a '.repeat(4000).trim(), [...many, '!']), null, 'in time that is not exponential');
+});
+
+test('the token of a language, which comes first, is not looked for', () => {
+  assert.deepEqual(tokensOf('Ja.', ['__de__', '▁Ja', '.']), [['Ja', '▁Ja'], ['.', '.']]);
 });
 
 test('costs are numbers', () => {
