@@ -2,7 +2,8 @@
 
 import {cellBar, exitBars, exitColour, scatter} from './charts.mjs';
 import {costCards, costOf, errorText, percent, piecesOf, sameShare, seconds} from './report.mjs';
-import {commandOf, curlOf, exitValue, optionsOf, requestOf, selectionValue, settingsToCompare} from './settings.mjs';
+import {commandOf, curlOf, exitValue, fieldOf, optionsOf, requestOf, selectionValue,
+        settingsToCompare} from './settings.mjs';
 
 const SAMPLE = `The server keeps a copy of each document until its translation has been read. If the connection ends \
 before that, the copy is deleted.
@@ -91,19 +92,17 @@ function showModel() {
 function showValue(name, value) {
   $(`${name}-value-label`).hidden = !value;
   const input = $(`${name}-value`);
-  if (!value) {
-    input.value = '';
-    return;
-  }
-  $(`${name}-value-name`).textContent = value.name;
-  Object.assign(input, {min: value.min, max: value.max, value: value.value});
+  $(`${name}-value-name`).textContent = value?.name ?? '';
+  Object.assign(input, value ? fieldOf(value) : {required: false});
+  input.value = value?.value ?? '';
 }
 
 function showCommands() {
   $('own').disabled = $('point').value !== '';
   const setting = settingOfForm();
-  $('curl').textContent = curlOf(setting, 'Good morning.', new URL('v1/translate', document.baseURI));
-  $('command').textContent = commandOf(setting);
+  const url = new URL('v1/translate', document.baseURI);
+  $('curl').textContent = curlOf(setting, 'Good morning.', url);
+  $('command').textContent = commandOf(setting, url);
 }
 
 function withBar(text, share) {

@@ -6,7 +6,7 @@ import test from 'node:test';
 
 import {axisEnd, exitColour} from '../../../server/page/charts.mjs';
 import {costCards, costOf, errorText, percent, piecesOf, sameShare, seconds} from '../../../server/page/report.mjs';
-import {commandOf, curlOf, exitValue, optionsOf, requestOf, selectionValue,
+import {commandOf, curlOf, exitValue, fieldOf, optionsOf, requestOf, selectionValue,
         settingsToCompare} from '../../../server/page/settings.mjs';
 
 const SETTING = {model: 'en-de', from: '', to: '', point: '', selection: 'LEARNED', selectionValue: '', exit: 'GEOMETRIC',
@@ -15,6 +15,7 @@ const MODEL = {decoder_layers: 4, selection_policies: ['DENSE', 'LEARNED', 'RATI
                depth_policies: ['FULL', 'FIXED', 'GEOMETRIC', 'VERIFY'], has_shortlist: true};
 const segment = (text, pieces) => ({
   text, trace: pieces.map((piece) => ({piece, exit_layer: 2, probability: 0.5, selected: []}))});
+const URL_OF_PAGE = new URL('http://host:8080/v1/translate');
 
 test('a request has the fields that the setting needs, and no others', () => {
   assert.deepEqual(requestOf(SETTING, 'Hi.'), {
@@ -39,7 +40,16 @@ test('policies that take a number have one', () => {
   assert.equal(exitValue('FULL', 4), null);
   assert.equal(exitValue('FIXED', 6).value, 3);
   assert.equal(exitValue('FIXED', 1).value, 1);
-  assert.equal(exitValue('GEOMETRIC', 6).value, '', "the model's own");
+  assert.equal(exitValue('GEOMETRIC', 6).value, '', "the server's");
+});
+
+test('a value may be left empty where the server has one, and is whole where the server takes no other', () => {
+  const field = (value) => [fieldOf(value).required, fieldOf(value).step];
+  assert.deepEqual(['RATIO', 'MASS', 'WINDOW'].map(selectionValue).map(field), [[true, 'any'], [true, 'any'], [true, 1]]);
+  assert.deepEqual(['FIXED', 'VERIFY', 'GEOMETRIC', 'CONFIDENCE'].map((policy) => field(exitValue(policy, 4))),
+                   [[true, 1], [true, 1], [false, 'any'], [false, 'any']]);
+  assert.match(exitValue('GEOMETRIC', 4).name, /empty: 0\.5$/);
+  assert.match(exitValue('CONFIDENCE', 4).name, /empty: the model's$/);
 });
 
 test('the same setting as commands', () => {
@@ -48,11 +58,25 @@ test('the same setting as commands', () => {
   assert.equal(optionsOf({...SETTING, beam: '4', shortlist: true}),
                '--selection learned --exit geometric --beam 4 --shortlist');
   assert.equal(optionsOf({...SETTING, point: 'fast'}), '--operating-point fast');
-  assert.equal(commandOf({...SETTING, from: 'en', to: 'de', guard: 'GUARD_OFF'}),
-               "salient translate FILE --model 'en-de' --from en --to de --selection learned --exit geometric --guard off");
-  const curl = curlOf({...SETTING, key: 'secret'}, "It's", 'http://host:8080/v1/translate');
+  const full = {...SETTING, from: 'en', to: 'de', guard: 'GUARD_OFF'};
+  assert.equal(commandOf(full, URL_OF_PAGE),
+               'salient translate FILE --server host:50051 --model en-de --from en --to de --selection learned ' +
+               '--exit geometric --guard off');
+  assert.equal(commandOf({...SETTING, to: 'de'}, new URL('https://[::1]:8080/v1/translate')),
+               "salient translate FILE --server '[::1]:50051' --tls --model en-de --to de --selection learned " +
+               '--exit geometric');
+  const curl = curlOf({...SETTING, key: 'secret'}, "It's", URL_OF_PAGE);
   assert.ok(curl.startsWith('curl -s http://host:8080/v1/translate -H "X-API-Key: $SALIENT_API_KEY" -d \''));
   assert.ok(curl.includes("It'\\''s") && !curl.includes('secret'));
+});
+
+test('what is not plainly safe in a shell is in quotation marks', () => {
+  assert.equal(optionsOf({...SETTING, point: 'x;rm'}), "--operating-point 'x;rm'");
+  assert.equal(optionsOf({...SETTING, point: "a'$(b)"}), "--operating-point 'a'\\''$(b)'");
+  const command = commandOf({...SETTING, model: 'a b', from: '$x', to: '`y`'}, URL_OF_PAGE);
+  assert.ok(command.includes(" --model 'a b' --from '$x' --to '`y`' "), command);
+  assert.ok(commandOf({...SETTING, model: ''}, URL_OF_PAGE).includes(" --model '' "));
+  assert.ok(curlOf(SETTING, '', new URL('http://host/a&b/v1/translate')).startsWith("curl -s 'http://host/a&b/v1/"));
 });
 
 test('settings to compare are those that the model is trained for', () => {
