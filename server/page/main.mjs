@@ -18,7 +18,8 @@ const form = $('form');
 let models = [];
 let runs = [];      // {setting, reply} of this page, the first one first
 let shown = -1;     // the run whose translation is shown
-let waiting = null; // AbortController of the request under way
+let waiting = null; // AbortController of the run under way; it is aborted with a text for the reader
+let listings = 0;   // requests for the models
 
 function tag(name, text = '', attributes = {}) {
   const made = document.createElement(name);
@@ -33,7 +34,8 @@ function fillSelect(select, options, preferred) {
   if (wanted !== undefined) select.value = wanted;
 }
 
-const model = () => models.find((one) => one.name === $('model').value);
+const modelNamed = (name) => models.find((one) => one.name === name);
+const model = () => modelNamed($('model').value);
 
 function settingOfForm() {
   const values = Object.fromEntries(new FormData(form));
@@ -54,23 +56,34 @@ function showError(text) {
   $('error').hidden = text === '';
 }
 
+// A list that comes after a newer one was asked for is dropped. If there is none, the models stay as they were.
 async function loadModels() {
+  const listing = ++listings;
   try {
-    models = (await get('v1/models')).models;
+    const listed = (await get('v1/models')).models;
+    if (listing !== listings) return;
+    models = listed;
     showError(models.length > 0 ? '' : 'This server has no model yet.');
   } catch (error) {
-    models = [];
+    if (listing !== listings) return;
     showError(`${error.message}\nThe models could not be listed. If the server asks for an API key, enter it here.`);
   }
   fillSelect($('model'), models.map((one) => [one.name, one.name]));
   showModel();
 }
 
+function showButtons() {
+  $('translate').disabled = $('compare').disabled = waiting !== null || !model();
+  $('cancel').hidden = waiting === null;
+}
+
 function showModel() {
   const one = model();
-  $('translate').disabled = $('compare').disabled = !one;
+  showButtons();
   if (!one) return;
-  $('model-facts').textContent = one.d_model === 0 ? `state: ${one.state.toLowerCase()}` :
+  const isKnown = one.d_model > 0;  // it has been loaded
+  $('model-facts').textContent = !isKnown ?
+    `state: ${one.state.toLowerCase()}. Its policies are shown after its first translation.` :
     `${one.source_language} to ${one.target_language}, ${one.encoder_layers} + ${one.decoder_layers} layers, ` +
     `${(Number(one.parameters) / 1e6).toFixed(1)} M parameters, ${one.device}. ${one.description}`;
   const many = one.source_languages.length > 1 || one.target_languages.length > 1;
@@ -79,22 +92,30 @@ function showModel() {
   fillSelect($('to'), many ? one.target_languages.map((name) => [name, name]) : [['', '']]);
   fillSelect($('point'), [['', 'none: choose below'], ...one.operating_points.map((point) => [
     point.name, `${point.name} (${point.bleu.toFixed(1)} BLEU)`])]);
-  fillSelect($('selection'), one.selection_policies.map((policy) => [policy, policy.toLowerCase()]), 'LEARNED');
-  fillSelect($('exit'), one.depth_policies.map((policy) => [policy, policy.toLowerCase()]), 'GEOMETRIC');
+  const policies = (known) => known.map((policy) => [policy, policy.toLowerCase()]);
+  fillSelect($('selection'), policies(isKnown ? one.selection_policies : ['DENSE']), 'LEARNED');
+  fillSelect($('exit'), policies(isKnown ? one.depth_policies : ['FULL']), 'GEOMETRIC');
   $('shortlist-label').hidden = !one.has_shortlist;
   if (!one.has_shortlist) $('shortlist').checked = false;
-  showValue('selection', selectionValue($('selection').value));
-  showValue('exit', exitValue($('exit').value, one.decoder_layers));
+  showValues();
   showPoints(one);
   showCommands();
 }
 
+function showValues() {
+  showValue('selection', selectionValue($('selection').value));
+  showValue('exit', exitValue($('exit').value, model().decoder_layers));
+}
+
+// What was typed stays while its policy does, unless this model has not so many layers.
 function showValue(name, value) {
-  $(`${name}-value-label`).hidden = !value;
   const input = $(`${name}-value`);
+  const policy = $(name).value;
+  $(`${name}-value-label`).hidden = !value;
   $(`${name}-value-name`).textContent = value?.name ?? '';
   Object.assign(input, value ? fieldOf(value) : {required: false});
-  input.value = value?.value ?? '';
+  if (!value || input.dataset.policy !== policy || Number(input.value) > value.max) input.value = value?.value ?? '';
+  input.dataset.policy = policy;
 }
 
 function showCommands() {
@@ -142,15 +163,20 @@ function showPoints(one) {
     'seconds for 1,000 source tokens', 'BLEU'));
 }
 
+// A click anywhere in a row shows its run. For the keyboard the row has a button, which keeps the focus.
 function showRuns() {
   $('runs-section').hidden = runs.length === 0;
   if (runs.length === 0) return;
+  const rowButtons = () => [...$('runs').querySelectorAll('button')];
+  const focused = rowButtons().indexOf(document.activeElement);
   const slowest = Math.max(...runs.map((run) => costOf(run.reply).seconds));
-  fillTable($('runs'), ['', 'setting', 'time', 'attention', 'decoder FLOPs', 'mean exit', 'same as run 1'],
+  fillTable($('runs'), ['run', 'setting', 'time', 'attention', 'decoder FLOPs', 'mean exit', 'same as run 1'],
             runs.map((run, i) => {
               const cost = costOf(run.reply);
+              const button = tag('button', String(i + 1), {type: 'button', title: 'Show this translation'});
+              button.setAttribute('aria-pressed', String(i === shown));
               const made = row([
-                String(i + 1), `${run.reply.model} ${optionsOf(run.setting)}`,
+                button, `${run.reply.model} ${optionsOf(run.setting)}`,
                 withBar(seconds(cost.seconds), cost.seconds / slowest),
                 withBar(percent(cost.attention), cost.attention),
                 withBar(percent(cost.flops), cost.flops), cost.exit.toFixed(2),
@@ -159,14 +185,15 @@ function showRuns() {
               made.addEventListener('click', () => showRun(i));
               return made;
             }));
+  if (focused >= 0) rowButtons()[focused].focus();
 }
 
 function showRun(number) {
   shown = number;
-  const {reply} = runs[number];
+  const {setting, reply} = runs[number];
   const layers = reply.report.exit_histogram.length;
   $('result').hidden = false;
-  $('translation').lang = model()?.target_language ?? '';
+  $('translation').lang = setting.to || (modelNamed(reply.model)?.target_language ?? '');
   $('translation').replaceChildren(...piecesOf(reply).map(({text, token}) => {
     if (!token) return document.createTextNode(text);
     const made = tag('span', text, {className: 'token'});
@@ -189,40 +216,43 @@ function showRun(number) {
   showRuns();
 }
 
-// Translates with each setting, one after the other. Stops at the first that fails, and when it is cancelled.
+// Translates with each setting, one after the other. Stops at the first that fails, and when it is aborted. Does
+// nothing while another run waits.
 async function translate(settings) {
+  if (waiting) return;
   const text = $('text').value;
-  waiting = new AbortController();
+  const run = waiting = new AbortController();
+  const focused = document.activeElement;  // a button that is disabled loses the focus
   showError('');
+  showButtons();
   const begun = performance.now();
-  let done = 0;
-  const tick = () => {
-    const of = settings.length > 1 ? `setting ${done + 1} of ${settings.length}, ` : '';
-    $('status').textContent = `${of}${((performance.now() - begun) / 1000).toFixed(0)} s`;
-  };
+  const tick = () => $('seconds').textContent = `${((performance.now() - begun) / 1000).toFixed(0)} s`;
   const timer = setInterval(tick, 500);
   tick();
-  $('translate').disabled = $('compare').disabled = true;
-  $('cancel').hidden = false;
   try {
-    for (const setting of settings) {
+    for (const [i, setting] of settings.entries()) {
+      $('status').textContent = settings.length > 1 ? `Setting ${i + 1} of ${settings.length}` : 'Translating';
       const headers = {'Content-Type': 'application/json', ...(setting.key ? {'X-API-Key': setting.key} : {})};
       const body = JSON.stringify({...requestOf(setting, text), trace: text.length <= MOST_TRACED});
-      const answer = await fetch('v1/translate', {method: 'POST', headers, body, signal: waiting.signal});
+      const answer = await fetch('v1/translate', {method: 'POST', headers, body, signal: run.signal});
       const reply = await answer.text();
+      // The request has loaded the model, whose languages and policies can be shown now.
+      if (modelNamed(setting.model)?.d_model === 0) await loadModels();
+      if (run.signal.aborted) break;
       if (!answer.ok) throw new Error(errorText(answer.status, reply));
       runs.push({setting, reply: JSON.parse(reply)});
       showRun(runs.length - 1);
-      ++done;
     }
   } catch (error) {
-    if (error.name !== 'AbortError') showError(error.message);
+    if (!run.signal.aborted) showError(error.message);
   }
   clearInterval(timer);
   waiting = null;
-  $('status').textContent = '';
-  $('translate').disabled = $('compare').disabled = false;
-  $('cancel').hidden = true;
+  $('seconds').textContent = '';
+  $('status').textContent = run.signal.aborted ? run.signal.reason : '';
+  const lost = [document.body, $('cancel')].includes(document.activeElement);
+  showButtons();
+  if (lost) focused.focus({preventScroll: true});
 }
 
 form.addEventListener('submit', (event) => {
@@ -232,12 +262,13 @@ form.addEventListener('submit', (event) => {
 $('compare').addEventListener('click', () => {
   if (form.reportValidity()) translate(settingsToCompare(model(), settingOfForm()));
 });
-$('cancel').addEventListener('click', () => waiting?.abort());
+$('cancel').addEventListener('click', () => waiting?.abort('Cancelled.'));
 $('model').addEventListener('change', showModel);
-$('selection').addEventListener('change', () => showValue('selection', selectionValue($('selection').value)));
-$('exit').addEventListener('change', () => showValue('exit', exitValue($('exit').value, model().decoder_layers)));
+$('selection').addEventListener('change', showValues);
+$('exit').addEventListener('change', showValues);
 $('key').addEventListener('change', loadModels);
 $('text').addEventListener('input', () => {  // other texts cannot be compared
+  waiting?.abort('Cancelled, because the text was changed.');
   runs = [];
   shown = -1;
   $('result').hidden = true;
@@ -246,4 +277,5 @@ $('text').addEventListener('input', () => {  // other texts cannot be compared
 form.addEventListener('input', showCommands);
 form.addEventListener('change', showCommands);
 $('text').value = SAMPLE;
+showButtons();
 loadModels();

@@ -1,7 +1,7 @@
 // From the form's values to a request, and to the same request as commands. No document is touched here.
 
-// The number that a policy takes: its name, default and range, and `whole` if it has no fraction. It is needed unless the
-// default is empty, which leaves the number to the server (engine/options/resolve.cc).
+// The number that a policy takes: its name, default and range, and `whole` if it has no fraction. It is needed unless
+// the default is empty, which leaves the number to the server (engine/options/resolve.cc).
 const SELECTION_VALUES = {
   RATIO: {name: 'Share of the tokens, 0 to 1', value: 0.05, min: 0.001, max: 1},
   MASS: {name: 'Share of the probability, 0 to 1', value: 0.9, min: 0.001, max: 1},
@@ -82,7 +82,8 @@ export function commandOf(setting, url) {
   const from = setting.from ? ` --from ${shellWord(setting.from)}` : '';
   const to = setting.to ? ` --to ${shellWord(setting.to)}` : '';
   const guard = setting.guard ? ` --guard ${setting.guard.slice('GUARD_'.length).toLowerCase()}` : '';
-  return `salient translate FILE${server} --model ${shellWord(setting.model)}${from}${to} ${optionsOf(setting)}${guard}`;
+  const model = ` --model ${shellWord(setting.model)}`;
+  return `salient translate FILE${server}${model}${from}${to} ${optionsOf(setting)}${guard}`;
 }
 
 // One setting of each kind that the model is trained for, dense at full depth first.

@@ -9,8 +9,8 @@ import {costCards, costOf, errorText, percent, piecesOf, sameShare, seconds} fro
 import {commandOf, curlOf, exitValue, fieldOf, optionsOf, requestOf, selectionValue,
         settingsToCompare} from '../../../server/page/settings.mjs';
 
-const SETTING = {model: 'en-de', from: '', to: '', point: '', selection: 'LEARNED', selectionValue: '', exit: 'GEOMETRIC',
-                 exitValue: '', beam: '1', shortlist: false, guard: '', key: ''};
+const SETTING = {model: 'en-de', from: '', to: '', point: '', selection: 'LEARNED', selectionValue: '',
+                 exit: 'GEOMETRIC', exitValue: '', beam: '1', shortlist: false, guard: '', key: ''};
 const MODEL = {decoder_layers: 4, selection_policies: ['DENSE', 'LEARNED', 'RATIO'],
                depth_policies: ['FULL', 'FIXED', 'GEOMETRIC', 'VERIFY'], has_shortlist: true};
 const segment = (text, pieces) => ({
@@ -21,15 +21,16 @@ test('a request has the fields that the setting needs, and no others', () => {
   assert.deepEqual(requestOf(SETTING, 'Hi.'), {
     document: {text: 'Hi.'}, model: 'en-de', selection: {policy: 'LEARNED'}, depth: {policy: 'GEOMETRIC'},
     search: {beam: 1}});
-  const own = {...SETTING, from: 'en', to: 'de', selection: 'RATIO', selectionValue: '0.1', exit: 'FIXED', exitValue: '2',
-               beam: '4', shortlist: true, guard: 'GUARD_OFF'};
+  const own = {...SETTING, from: 'en', to: 'de', selection: 'RATIO', selectionValue: '0.1', exit: 'FIXED',
+               exitValue: '2', beam: '4', shortlist: true, guard: 'GUARD_OFF'};
   assert.deepEqual(requestOf(own, ''), {
     document: {text: ''}, model: 'en-de', source_language: 'en', target_language: 'de',
     selection: {policy: 'RATIO', value: 0.1}, depth: {policy: 'FIXED', fixed_exit: 2},
     search: {beam: 4, shortlist: true}, guard: 'GUARD_OFF'});
   assert.deepEqual(requestOf({...SETTING, exit: 'CONFIDENCE', exitValue: '0.8'}, '').depth,
                    {policy: 'CONFIDENCE', thresholds: [0.8]});
-  assert.deepEqual(requestOf({...SETTING, exit: 'VERIFY', exitValue: '1'}, '').depth, {policy: 'VERIFY', draft_exit: 1});
+  assert.deepEqual(requestOf({...SETTING, exit: 'VERIFY', exitValue: '1'}, '').depth,
+                   {policy: 'VERIFY', draft_exit: 1});
   assert.deepEqual(requestOf({...SETTING, point: 'fast'}, ''),
                    {document: {text: ''}, model: 'en-de', operating_point: 'fast'});
 });
@@ -45,7 +46,8 @@ test('policies that take a number have one', () => {
 
 test('a value may be left empty where the server has one, and is whole where the server takes no other', () => {
   const field = (value) => [fieldOf(value).required, fieldOf(value).step];
-  assert.deepEqual(['RATIO', 'MASS', 'WINDOW'].map(selectionValue).map(field), [[true, 'any'], [true, 'any'], [true, 1]]);
+  assert.deepEqual(['RATIO', 'MASS', 'WINDOW'].map(selectionValue).map(field),
+                   [[true, 'any'], [true, 'any'], [true, 1]]);
   assert.deepEqual(['FIXED', 'VERIFY', 'GEOMETRIC', 'CONFIDENCE'].map((policy) => field(exitValue(policy, 4))),
                    [[true, 1], [true, 1], [false, 'any'], [false, 'any']]);
   assert.match(exitValue('GEOMETRIC', 4).name, /empty: 0\.5$/);
@@ -137,9 +139,11 @@ test('the token of a language, which comes first, is not looked for', () => {
 
 test('costs are numbers', () => {
   const reply = {report: {
-    source_tokens: 3, target_tokens: 4, segments: 1, chunks: 1, queue_seconds: 1, encode_seconds: 0.001, decode_seconds: 0.5,
-    total_seconds: 1.25, attention_cost_ratio: 0.5, keys_selected_ratio: {encoder: 1, decoder: 0.5, cross: 0.25},
-    mean_exit: 1.75, exit_histogram: ['1', '3'], decoder_flops: 5, decoder_flops_full_depth: 10, peak_kv_bytes: '1048576'}};
+    source_tokens: 3, target_tokens: 4, segments: 1, chunks: 1, queue_seconds: 1, encode_seconds: 0.001,
+    decode_seconds: 0.5, total_seconds: 1.25, attention_cost_ratio: 0.5,
+    keys_selected_ratio: {encoder: 1, decoder: 0.5, cross: 0.25},
+    mean_exit: 1.75, exit_histogram: ['1', '3'], decoder_flops: 5, decoder_flops_full_depth: 10,
+    peak_kv_bytes: '1048576'}};
   const cost = costOf(reply);
   assert.equal(cost.seconds, 0.25);
   assert.deepEqual(cost.exits, [1, 3]);
