@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 
@@ -8,11 +6,20 @@ namespace {
 
 using Parser = ParsedDocument (*)(std::string_view bytes, const ParseOptions& options);
 
-constexpr std::pair<std::string_view, Parser> kParsers[] = {
-    {"text", ParsePlainText}, {"markdown", ParseMarkdown}, {"html", ParseHtml},        {"docx", ParseDocx},
-    {"pptx", ParsePptx},      {"xlsx", ParseXlsx},         {"odt", ParseOpenDocument}, {"xliff", ParseXliff},
-    {"po", ParsePo},          {"srt", ParseSubRip},        {"vtt", ParseWebVtt},       {"json", ParseJson},
-    {"yaml", ParseYaml},      {"xml", ParseGenericXml}};
+struct NamedParser {
+  std::string_view format;
+  Parser parse;
+};
+constexpr NamedParser kParsers[] = {
+    {"text", ParsePlainText},   {"markdown", ParseMarkdown},
+    {"html", ParseHtml},        {"docx", ParseDocx},
+    {"pptx", ParsePptx},        {"xlsx", ParseXlsx},
+    {"odt", ParseOpenDocument}, {"epub", ParseEpub},
+    {"xliff", ParseXliff},      {"po", ParsePo},
+    {"srt", ParseSubRip},       {"vtt", ParseWebVtt},
+    {"json", ParseJson},        {"yaml", ParseYaml},
+    {"xml", ParseGenericXml},
+};
 
 // Placeholders are found when a unit is finished, after a parser has counted the markup. Time and memory for a unit
 // grow with the square of its markers.

@@ -53,6 +53,7 @@ const std::vector<Format>& AllFormats() {
         {"application/vnd.oasis.opendocument.presentation", {"odp"}},
         {"application/vnd.oasis.opendocument.spreadsheet", {"ods"}}},
        true},
+      {"epub", {{"application/epub+zip", {"epub"}}}, true},
       {"xliff", {{"application/xliff+xml", {"xlf", "xliff"}}, {"application/x-xliff+xml", {}}}},
       {"po", {{kPoMimeType, {"po", "pot"}}, {"text/x-po", {}}, {"application/x-gettext", {}}}},
       {"srt", {{"application/x-subrip", {"srt"}}, {"text/srt", {}}, {"application/srt", {}}}},

@@ -4,9 +4,7 @@
 #include "documents/syntax/xml_events.h"
 
 namespace salient {
-namespace {
 
-// A target is relative to the folder of the part, or begins with '/': "../tables/table1.xml".
 std::string ResolveTarget(std::string_view folder, std::string_view target) {
   if (target.starts_with('/')) return std::string(target.substr(1));
   while (target.starts_with("../") || target.starts_with("./")) {
@@ -18,8 +16,6 @@ std::string ResolveTarget(std::string_view folder, std::string_view target) {
   }
   return std::string(folder).append(target);
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<Relationship>> ReadRelationships(std::string_view part, std::string_view what,
                                                             const DocumentLimits& limits, ZipArchive* archive) {

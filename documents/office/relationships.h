@@ -17,6 +17,10 @@ struct Relationship {
   std::string target;  // the name of a part, which the archive may lack
 };
 
+// The name of the entry that a part in `folder` ("xl/worksheets/", or "") calls `target`: "../tables/table1.xml", or
+// "/xl/tables/table1.xml".
+std::string ResolveTarget(std::string_view folder, std::string_view target);
+
 // The relationships of a part, or of the archive itself if `part` is empty; none if there is no list of them. Targets
 // outside the archive are left out. `what` names the document in errors, which are those of reading the list.
 absl::StatusOr<std::vector<Relationship>> ReadRelationships(std::string_view part, std::string_view what,

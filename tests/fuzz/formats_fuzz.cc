@@ -35,6 +35,14 @@ std::vector<MarkedText> Sources(const FormattedDocument& document) {
 bool FillsTargets(const Format& format) { return format.name == "xliff" || format.name == "po"; }
 
 std::string Packed(const Format& format, std::string_view xml) {
+  if (format.name == "epub") {
+    return MakeZip({{"META-INF/container.xml", "<rootfile full-path=\"a.opf\"/>"},
+                    {"a.opf",
+                     "<package><item id=\"a\" href=\"a.xhtml\" media-type=\"application/xhtml+xml\"/>"
+                     "<item id=\"b\" href=\"b.ncx\" media-type=\"application/x-dtbncx+xml\"/></package>"},
+                    {"a.xhtml", std::string(xml)},
+                    {"b.ncx", "<ncx><text>b</text></ncx>"}});
+  }
   const std::string main = format.name == "docx"   ? "word/document.xml"
                            : format.name == "pptx" ? "ppt/slides/slide1.xml"
                            : format.name == "xlsx" ? "xl/sharedStrings.xml"
@@ -128,6 +136,10 @@ std::vector<std::string> Seeds() {
            "xml:lang=\"fr\">i</h></a>"),
       Seed("docx", "PK\x03\x04"),
       Seed("odt", "PK\x05\x06"),
+      Seed("epub", "PK\x03\x04"),
+      Seed("epub",
+           "<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><body><p><a id=\"b\"/>c <i>d</i> "
+           "e</p><nav>f</nav></body></html>"),
       Seed("docx",
            "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"><w:body><w:p>"
            "<w:r><w:t>a</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t "

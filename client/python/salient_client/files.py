@@ -27,6 +27,7 @@ MIME_TYPES = {
     "xlsx": _OFFICE + "spreadsheetml.sheet", "xltx": _OFFICE + "spreadsheetml.template",
     "xlsm": _EXCEL + "sheet.macroEnabled.12", "xltm": _EXCEL + "template.macroEnabled.12",
     "odt": _OPEN_DOCUMENT + "text", "odp": _OPEN_DOCUMENT + "presentation", "ods": _OPEN_DOCUMENT + "spreadsheet",
+    "epub": "application/epub+zip",
     "xlf": "application/xliff+xml", "xliff": "application/xliff+xml",
     "po": "text/x-gettext-translation", "pot": "text/x-gettext-translation",
     "srt": "application/x-subrip", "vtt": "text/vtt",
