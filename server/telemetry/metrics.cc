@@ -144,7 +144,9 @@ class MetricFamilies {
             Histogram(registry, "keys_selected_ratio", "Keys kept over keys visible, a document and a module")),
         exit_layer(Histogram(registry, "exit_layer", "Decoder layer after which a token was predicted")),
         attention_cost_ratio(
-            Histogram(registry, "attention_cost_ratio", "Attention multiply-adds over dense attention's, a document")) {
+            Histogram(registry, "attention_cost_ratio", "Attention multiply-adds over dense attention's, a document")),
+        attention_executed_ratio(Histogram(registry, "attention_executed_ratio",
+                                           "The same with those for padding and masked keys, a document")) {
     for (const absl::StatusCode code : kFailures) requests_total.Add({{"outcome", OutcomeName(code)}});
     for (const Client::Kind kind : {Client::Kind::kKey, Client::Kind::kCertificate, Client::Kind::kAddress}) {
       for (int reason = 0; reason <= static_cast<int>(Refusal::kOther); ++reason) {
@@ -173,7 +175,7 @@ class MetricFamilies {
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
       &stall_seconds;
-  HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio;
+  HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio, &attention_executed_ratio;
 
  private:
   std::mutex process_cpu_mutex_;  // a counter is not set
@@ -218,7 +220,8 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       step_seconds_(families.step_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
       stall_seconds_(families.stall_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
       exit_layer_(families.exit_layer.Add({{"model", model}}, Layers(decoder_layers))),
-      attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())) {
+      attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())),
+      attention_executed_(families.attention_executed_ratio.Add({{"model", model}}, Ratios())) {
   families.requests_total.Add({{"model", model}, {"outcome", OutcomeName(absl::StatusCode::kOk)}});
   for (const absl::StatusCode code : kFailures) {
     families.requests_total.Add({{"model", model}, {"outcome", OutcomeName(code)}});
@@ -264,6 +267,7 @@ void ModelMetrics::ObserveResult(const CostReport& report, double end_to_end_sec
   source_length_.Observe(report.source_tokens);
   target_length_.Observe(report.target_tokens);
   attention_cost_.Observe(report.attention_cost_ratio);
+  attention_executed_.Observe(report.attention_executed_ratio);
   for (int module = 0; module < kModules; ++module) {
     keys_selected_[module]->Observe(report.keys_selected_ratio[module]);
   }

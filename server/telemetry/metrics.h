@@ -60,7 +60,7 @@ class ModelMetrics {
   prometheus::Counter &retried_, &replaced_;
   prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
   prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_, &stall_seconds_;
-  prometheus::Histogram &exit_layer_, &attention_cost_;
+  prometheus::Histogram &exit_layer_, &attention_cost_, &attention_executed_;
   std::array<prometheus::Histogram*, kModules> keys_selected_;  // by Module
 };
 

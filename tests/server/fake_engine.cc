@@ -74,6 +74,7 @@ TranslationResult FakeTranslation(const TranslationRequest& request) {
   report.total_seconds = 0.25;
   report.decode_seconds = 0.2;
   report.attention_cost_ratio = 0.07;
+  report.attention_executed_ratio = 0.08;
   report.mean_exit = 2;
   report.exit_histogram = {0, report.target_tokens, 0, 0, 0, 0};
   result.used = request.options;

@@ -255,6 +255,7 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_exit_layer_bucket{model=\"fake\",le=\"2\"} 12"));
   EXPECT_THAT(text, HasSubstr("salient_exit_layer_sum{model=\"fake\"} 24"));
   EXPECT_THAT(text, HasSubstr("salient_attention_cost_ratio_sum{model=\"fake\"} 0.21"));
+  EXPECT_THAT(text, HasSubstr("salient_attention_executed_ratio_sum{model=\"fake\"} 0.24"));
   EXPECT_THAT(text, HasSubstr("salient_keys_selected_ratio_count{model=\"fake\",module=\"cross\"} 3"));
 }
 
