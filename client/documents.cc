@@ -151,7 +151,6 @@ absl::Status ReadInto(v1::Document& document, const std::string& file, const For
   if (!bytes.ok()) return bytes.status();
   if (format.name == "text") {
     document.set_text(*std::move(bytes));
-    document.clear_keep_terms();
   } else {
     document.set_content(*std::move(bytes));
     document.set_mime_type(std::string(format.types.front().mime_type));

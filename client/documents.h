@@ -25,8 +25,7 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
 // extension that no format has: as text, a table or a file of another program would be damaged.
 absl::StatusOr<const Format*> FormatOfDocument(const std::string& file);
 
-// Reads a document of the format into a request's, whose other fields stay. Terms to keep are cleared for plain text,
-// which has none.
+// Reads a document of the format into a request's, whose other fields stay.
 absl::Status ReadInto(v1::Document& document, const std::string& file, const Format& format);
 
 // A document, and the name of its translation in the output folder.

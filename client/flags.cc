@@ -60,8 +60,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
   AddFiles(app, flags.files, "Documents, or folders of documents; - or none: standard input");
   AddModel(app, raw);
   AddFormat(app, raw);
-  app.add_option("--keep", raw.keep,
-                 "A name or term that is not translated, in all formats except text; may be repeated")
+  app.add_option("--keep", raw.keep, "A name or term that is not translated, in exactly this spelling; may be repeated")
       ->type_name("TERM")
       ->allow_extra_args(false)
       ->group("Languages");

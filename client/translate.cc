@@ -94,6 +94,10 @@ class Run {
     v1::TranslateDocumentRequest request = flags_.request;
     const absl::Status read = ReadInto(*request.mutable_document(), flags_.files[index], format);
     if (!read.ok()) return read;
+    // --markup is for all documents, but has no meaning for such a text.
+    if (format.name == "text" && request.document().keep_terms().empty() && !request.has_glossary()) {
+      request.mutable_document()->clear_markup();
+    }
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
     return TranslateOne(stub, request, options, [this, index](int done, int total, const std::string& note) {

@@ -51,6 +51,7 @@ struct ParseOptions {
   std::string target_language;          // new value of `lang` and similar attributes; empty: unchanged
   std::vector<std::string> keep_terms;  // words that are not translated, in exactly this spelling
   ElementRules elements;
+  bool lines = false;  // of plain text: each line is a unit, and not each sentence
   DocumentLimits limits;
 };
 

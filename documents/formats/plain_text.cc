@@ -1,5 +1,5 @@
-// Plain text: a unit is a sentence, found by SplitDocument, which also recognises hard-wrapped paragraphs and lists.
-// Sentences without a space between them, as in Chinese, are one unit. Placeholders and addresses are markers.
+// Plain text: a unit is a sentence, found by SplitDocument, which also recognises hard-wrapped paragraphs and lists, or
+// a line. Sentences without a space between them, as in Chinese, are one unit. Placeholders and addresses are markers.
 
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ namespace salient {
 ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options) {
   if (absl::Status status = CheckText(bytes, "text", options.limits); !status.ok()) return status;
   const absl::StatusOr<SegmentedDocument> document =
-      SplitDocument(bytes, Segmentation::kSentences, options.source_language);
+      SplitDocument(bytes, options.lines ? Segmentation::kLines : Segmentation::kSentences, options.source_language);
   if (!document.ok()) return document.status();
   UnitBuilder builder(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false});
   std::vector<PlacedUnit> units;

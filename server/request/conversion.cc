@@ -76,13 +76,23 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
     return absl::InvalidArgumentError("document: has both text and content; send one of the two");
   }
   if (request.search().n_best() > 1) {
-    const char* what = has_content ? "document.content" : "a glossary or a memory";
+    const char* what = has_content ? "document.content" : "a glossary, a memory or document.keep_terms";
     return absl::InvalidArgumentError(
         absl::StrCat("search.n_best: with ", what, " there is one translation; leave n_best out"));
   }
   if (has_content && source.segmentation() == v1::SEGMENTATION_LINES) {
     return absl::InvalidArgumentError(
         "document.segmentation: LINES is for document.text; leave it out, the format says what belongs together");
+  }
+  if (!has_content && source.has_elements()) {
+    return absl::InvalidArgumentError(
+        "document.elements: plain text has no elements; leave them out, or send HTML or XML as document.content");
+  }
+  if (!has_content && source.markup() != v1::MARKUP_UNSPECIFIED && source.keep_terms().empty() &&
+      !request.has_glossary()) {
+    return absl::InvalidArgumentError(
+        "document.markup: plain text has no markup unless there are keep_terms or a glossary; leave it out, or send "
+        "the document as document.content with its mime_type");
   }
   const double least = request.memory().suggestions_from();
   if (request.memory().has_suggestions_from() && !(least > 0 && least <= 1)) {
@@ -127,8 +137,9 @@ LanguageNames LanguagesOf(const v1::TranslateDocumentRequest& request, const Mod
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& source, const LanguageNames& languages,
                                                          int64_t max_bytes, std::string* mime_type) {
-  if (source.content().empty()) return std::make_unique<PlainDocument>(source.text());
-  const absl::StatusOr<DocumentType> type = TypeNamed(source.mime_type());
+  const bool is_text = source.content().empty();
+  if (is_text && source.keep_terms().empty()) return std::make_unique<PlainDocument>(source.text());
+  const absl::StatusOr<DocumentType> type = TypeNamed(is_text ? "text/plain" : source.mime_type());
   if (!type.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", type.status().message()));
   ParseOptions options{.source_language = languages.source, .target_language = languages.target};
   options.keep_terms.assign(source.keep_terms().begin(), source.keep_terms().end());
@@ -137,11 +148,12 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   options.elements.block.assign(named.block().begin(), named.block().end());
   options.elements.in_text.assign(named.in_text().begin(), named.in_text().end());
   options.elements.listed_only = named.listed_only();
+  options.lines = source.segmentation() == v1::SEGMENTATION_LINES;
   options.limits.max_bytes = kPartFactor * max_bytes;
   options.limits.max_unpacked_bytes = kUnpackedFactor * max_bytes;
-  ParsedDocument document = ParseDocument(*type->format, source.content(), options);
-  if (!document.ok()) return InDocument("content", document.status());
-  *mime_type = std::string(type->mime_type);
+  ParsedDocument document = ParseDocument(*type->format, is_text ? source.text() : source.content(), options);
+  if (!document.ok()) return InDocument(is_text ? "text" : "content", document.status());
+  if (!is_text) *mime_type = std::string(type->mime_type);
   return document;
 }
 
@@ -212,7 +224,11 @@ bool HasMarkers(const std::vector<Unit>& units) {
 }  // namespace
 
 bool Conversion::Needed(const v1::TranslateDocumentRequest& request) {
-  return !request.document().content().empty() || request.has_glossary() || request.has_memory();
+  const v1::Document& document = request.document();
+  if (!document.content().empty() || request.has_glossary() || request.has_memory()) return true;
+  const bool has_rules =
+      !document.keep_terms().empty() || document.has_elements() || document.markup() != v1::MARKUP_UNSPECIFIED;
+  return has_rules && !document.text().empty();
 }
 
 absl::StatusOr<UnitSegments> Conversion::Cut(const v1::TranslateDocumentRequest& request, const std::string& language,

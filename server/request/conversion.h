@@ -23,7 +23,7 @@ namespace salient {
 // Immutable; the methods may be called from any thread.
 class Conversion {
  public:
-  // Whether a request needs a conversion.
+  // Whether a request needs a conversion. Of plain text one that has fields which only a conversion reads, or refuses.
   static bool Needed(const v1::TranslateDocumentRequest& request);
 
   // Reads request.document for a model with this configuration. INVALID_ARGUMENT and NOT_FOUND name the field and the

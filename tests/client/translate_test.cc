@@ -74,6 +74,19 @@ TEST_F(TranslateTest, AFormatMayBeNamed) {
   EXPECT_THAT(bad.err, HasSubstr("document.content: JSON: byte"));
 }
 
+TEST_F(TranslateTest, TermsAreKeptInPlainText) {
+  EXPECT_EQ(Salient({"translate", "--keep", "Blue Bay", "--quiet"}, "We saw Blue Bay.\n").out, "WE SAW Blue Bay.\n");
+  EXPECT_EQ(Salient({"translate", "--keep", "Bay", "--lines", "--markup", "place", "-q"}, "One. A Bay\ntwo\n").out,
+            "ONE. A Bay\nTWO\n");
+}
+
+TEST_F(TranslateTest, AWayOfMarkupIsNoMistakeBesideAText) {
+  const ProcessResult result =
+      Salient({"translate", File("a.md", "*One*\n"), File("b.txt", "two\n"), "--markup", "place", "--quiet"});
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_EQ(result.out, "*ONE*\nTWO\n");
+}
+
 TEST_F(TranslateTest, AFileOfAnUnknownFormatIsRefused) {
   const std::string table = File("a.csv", "one,two\n"), text = File("b", "b");
   const ProcessResult result = Salient({"translate", table, text, "--out", folder_ / "de/"});

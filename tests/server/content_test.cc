@@ -52,6 +52,42 @@ TEST(ContentTest, AnHtmlPageComesBackTranslated) {
   EXPECT_EQ(reply.response.segments(1).source(), "One bold word.");
 }
 
+TEST(ContentTest, TermsAreKeptInPlainText) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor("Open Server Manager. It\nhas {n} pages.\n");
+  request.mutable_document()->add_keep_terms("Server Manager");
+  const Reply sentences = Translate(server, request);
+  ASSERT_TRUE(sentences.status.ok()) << sentences.status.error_message();
+  EXPECT_EQ(sentences.response.text(), "OPEN Server Manager. IT\nHAS {n} PAGES.\n");
+  EXPECT_EQ(sentences.response.content(), "");
+  EXPECT_EQ(sentences.response.mime_type(), "");
+  EXPECT_EQ(sentences.response.segments_size(), 3);
+  request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
+  request.mutable_document()->set_markup(v1::MARKUP_PLACE);
+  const Reply lines = Translate(server, request);
+  ASSERT_TRUE(lines.status.ok()) << lines.status.error_message();
+  EXPECT_EQ(lines.response.text(), "OPEN Server Manager. IT\nHAS {n} PAGES.\n");
+  EXPECT_EQ(lines.response.segments_size(), 2);
+}
+
+TEST(ContentTest, WhatPlainTextCannotHaveIsRefused) {
+  v1::TranslateDocumentRequest elements = RequestFor("text");
+  elements.mutable_document()->mutable_elements()->add_keep("code");
+  EXPECT_THAT(Refusal(elements), HasSubstr("document.elements: plain text has no elements"));
+  v1::TranslateDocumentRequest markup = RequestFor("text");
+  markup.mutable_document()->set_markup(v1::MARKUP_PLACE);
+  EXPECT_THAT(Refusal(markup), HasSubstr("document.markup: plain text has no markup"));
+  v1::TranslateDocumentRequest best = RequestFor("text");
+  best.mutable_document()->add_keep_terms("a");
+  best.mutable_search()->set_beam(4);
+  best.mutable_search()->set_n_best(2);
+  EXPECT_THAT(Refusal(best), HasSubstr("document.keep_terms there is one translation"));
+  v1::TranslateDocumentRequest empty = RequestFor("");
+  empty.mutable_document()->add_keep_terms("a");
+  EXPECT_THAT(Refusal(empty), HasSubstr("document.text is empty"));
+}
+
 TEST(ContentTest, AReplyHasTheTypeOfItsRequest) {
   TestServer server;
   server.Start();

@@ -118,9 +118,9 @@ class Options(TypedDict, total=False):
     guard: str  # OFF, REPORT or RETRY: what happens to translations that look faulty
     priority: str  # INTERACTIVE or BULK
     segmentation: str  # of a text: SENTENCES or LINES
-    keep_terms: List[str]  # of a file: names that are not translated
+    keep_terms: List[str]  # names that are not translated
     elements: Elements  # of a file
-    markup: str  # of a file: MARKERS, ALIGNMENT or PLACE: how inline markup gets into the translation
+    markup: str  # of a file, or with keep_terms: MARKERS, ALIGNMENT or PLACE: how they get into the translation
 
 
 _OF_DOCUMENT = ("segmentation", "keep_terms", "elements", "markup")

@@ -414,6 +414,14 @@ TEST(PlainTextTest, SentencesAreUnits) {
             std::string(text).replace(text.find("item one"), 8, "Punkt eins"));
 }
 
+TEST(PlainTextTest, LinesAreUnitsIfAskedFor) {
+  const std::string text = "- One. Two,\twith {n}.\n\n12\nThree\n";
+  const ParseOptions options{.keep_terms = {"Two"}, .lines = true};
+  const auto document = ParseAs("text", text, options);
+  EXPECT_THAT(Shown(*document), ElementsAre("- One. ⟦Two⟧,\twith ⟦{n}⟧.", "Three"));
+  EXPECT_EQ(RenderWith(*document, {{"Three", "Drei"}}), "- One. Two,\twith {n}.\n\n12\nDrei\n");
+}
+
 TEST(PlainTextTest, WrappedLinesComeBackAsTheyWere) {
   const std::string text =
       "It was the best of times, it was the worst of times, it was the age of\r\n"
