@@ -232,6 +232,8 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
   } else {
     reply.mutable_error()->set_code(static_cast<int>(result.status().code()));
     reply.mutable_error()->set_message(MessageOf(result.status()));
+    const auto delay = GetRetryDelay(result.status());
+    if (delay.has_value()) reply.mutable_error()->set_retry_after_seconds(absl::ToDoubleSeconds(*delay));
   }
   if (const absl::Status fits = CheckReplySize(reply); !fits.ok()) {
     reply.mutable_error()->set_code(static_cast<int>(fits.code()));

@@ -90,6 +90,7 @@ TEST(TranslateDocumentsTest, ADocumentThatFailsDoesNotEndTheStream) {
   ASSERT_EQ(replies.size(), 3);
   EXPECT_EQ(replies["0"].error().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
   EXPECT_THAT(replies["0"].error().message(), HasSubstr("document.text is empty"));
+  EXPECT_FALSE(replies["0"].error().has_retry_after_seconds());
   EXPECT_THAT(replies["1"].error().message(), HasSubstr("request.document.text: not UTF-8 at byte 3"));
   EXPECT_EQ(replies["2"].response().text(), "GOOD");
 }
@@ -199,7 +200,9 @@ TEST(TranslateDocumentsTest, HeldDocumentsTakeNoMoreMemoryThanThoseInFlight) {
     readers.emplace_back([&refused, &stream] {
       v1::TranslateDocumentsResponse reply;
       while (stream->Read(&reply)) {
-        if (reply.error().code() == static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED)) ++refused;
+        if (reply.error().code() != static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED)) continue;
+        EXPECT_GT(reply.error().retry_after_seconds(), 0);
+        ++refused;
       }
     });
   }

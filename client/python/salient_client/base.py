@@ -76,7 +76,7 @@ def outcome_of(
 ) -> Tuple[int, Union[pb.TranslateDocumentResponse, errors.SalientError]]:
     """(index of the text, its translation or its error)."""
     if reply.WhichOneof("outcome") == "error":
-        return int(reply.id), errors.from_number(reply.error.code, reply.error.message)
+        return int(reply.id), errors.from_reply(reply.error)
     return int(reply.id), reply.response
 
 

@@ -6,6 +6,8 @@ from typing import Any, Optional
 
 import grpc
 
+from .proto import translation_pb2 as pb
+
 
 class SalientError(Exception):
     """A call failed. `message` comes from the server, and names the field and the remedy."""
@@ -74,7 +76,8 @@ def from_call(error: Any) -> SalientError:
     return _BY_CODE.get(code, SalientError)(error.details() or code.name, code, retry_after)
 
 
-def from_number(number: int, message: str) -> SalientError:
-    """The exception for a document's error within a stream: a google.rpc.Code and its message."""
-    code = _BY_NUMBER.get(number, grpc.StatusCode.UNKNOWN)
-    return _BY_CODE.get(code, SalientError)(message, code)
+def from_reply(error: pb.Error) -> SalientError:
+    """The exception for a document's error within a stream."""
+    code = _BY_NUMBER.get(error.code, grpc.StatusCode.UNKNOWN)
+    retry_after = error.retry_after_seconds if error.HasField("retry_after_seconds") else None
+    return _BY_CODE.get(code, SalientError)(error.message, code, retry_after)

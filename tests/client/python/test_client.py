@@ -58,6 +58,9 @@ class Fake(pb_grpc.TranslationServicer):
         for one in requests:
             if one.request.document.text == "bad":
                 yield pb.TranslateDocumentsResponse(id=one.id, error=pb.Error(code=3, message="bad text"))
+            elif one.request.document.text == "full":
+                error = pb.Error(code=8, message="full", retry_after_seconds=0.5)
+                yield pb.TranslateDocumentsResponse(id=one.id, error=error)
             else:
                 yield pb.TranslateDocumentsResponse(id=one.id, response=self.reply(one.request))
 
@@ -187,10 +190,12 @@ def test_segments_come_one_by_one(fake):
 
 def test_many_texts_over_one_call(fake):
     with Client(fake.address) as client:
-        replies = dict(client.translate_many(["a", "bad", "c"]))
+        replies = dict(client.translate_many(["a", "bad", "c", "full"]))
         assert [model.name for model in client.models()] == ["fake"]
     assert replies[0].text == "A" and replies[2].text == "C"
     assert isinstance(replies[1], errors.InvalidArgumentError) and str(replies[1]) == "bad text"
+    assert replies[1].retry_after is None
+    assert isinstance(replies[3], errors.ResourceExhaustedError) and replies[3].retry_after == 0.5
 
 
 def test_what_reading_the_texts_raises_comes_after_the_replies(fake):
