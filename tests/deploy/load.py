@@ -17,6 +17,7 @@ def documented(config):
         ("grpc.service_config", (DEPLOY / "clients" / config).read_text()),
         ("grpc.service_config_disable_resolution", 1),
         ("grpc.dns_min_time_between_resolutions_ms", 500),
+        ("grpc.max_receive_message_length", -1),
         ("grpc.per_rpc_retry_buffer_size", 8 << 20),
         ("grpc.initial_reconnect_backoff_ms", 200),
         ("grpc.max_reconnect_backoff_ms", 2000),

@@ -142,6 +142,16 @@ def test_variables_exist(page):
 
 
 @PAGES
+def test_channels_take_large_replies(page):
+    """gRPC's clients refuse more than 4 MiB unless told otherwise, and a reply is larger than its document."""
+    made = r"insecure_channel\(|secure_channel\(|grpc\.NewClient\(|NettyChannelBuilder\.forTarget\("
+    for block in page.text.split("\n\n"):
+        if re.search(made, block):
+            assert re.search(r"max_receive_message_length|MaxCallRecvMsgSize|maxInboundMessageSize", block), \
+                f"{page}: a channel without the limit of its replies:\n{block}"
+
+
+@PAGES
 def test_metrics_exist(page):
     for name in re.findall(r"\bsalient_[a-z_]*[a-z]\b", page.text):
         assert name in sources(), f"{page}: nothing is called {name}"
