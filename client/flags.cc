@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <iostream>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "CLI/CLI.hpp"
@@ -14,9 +16,15 @@
 #include "client/documents.h"
 #include "client/request_flags.h"
 #include "documents/formats/memory_file.h"
+#include "engine/base/files.h"
 
 namespace salient {
 namespace {
+
+constexpr char kVariablePrefix[] = "SALIENT_";
+
+// Names: --config may name one file for all commands.
+std::set<std::string> OptionsOfAllCommands();
 
 constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
@@ -48,7 +56,7 @@ and the exit status is 1.
 
 Every option can also be set by an environment variable, named SALIENT_ and the option in capitals with underscores
 (SALIENT_SERVER=host:50051), or in the file of --config. The command line overrides the environment, and the environment
-overrides the file.)";
+overrides the file. One file may serve all commands of `salient`; what is an option of none of them is refused.)";
 
 // CLI11 itself makes another seed of one that is negative or too large.
 std::string CheckSeed(const std::string& typed) {
@@ -163,6 +171,14 @@ void Fill(const RawFlags& raw, TranslateFlags& flags) {
   request.set_trace(raw.trace);
 }
 
+void AddTranslate(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
+  AddWhat(app, flags, raw);
+  AddControls(app, raw);
+  AddSearch(app, raw);
+  AddCommon(app, flags.connection, raw.report);
+  AddOutput(app, flags, raw);
+}
+
 ParsedClientFlags ParseTranslate(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   TranslateFlags flags;
@@ -170,12 +186,8 @@ ParsedClientFlags ParseTranslate(int argc, const char* const* argv) {
   CLI::App app(kTranslateDescription, "salient translate");
   app.footer(kTranslateFooter);
   app.formatter(HelpFormatter());
-  AddWhat(app, flags, raw);
-  AddControls(app, raw);
-  AddSearch(app, raw);
-  AddCommon(app, flags.connection, raw.report);
-  AddOutput(app, flags, raw);
-  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  AddTranslate(app, flags, raw);
+  ReadEnvironmentAndConfig(app, kVariablePrefix, OptionsOfAllCommands());
   try {
     app.parse(argc, argv);
     Fill(raw, flags);
@@ -194,7 +206,7 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
                "salient models");
   app.formatter(HelpFormatter());
   AddCommon(app, flags.connection, report);
-  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  ReadEnvironmentAndConfig(app, kVariablePrefix, OptionsOfAllCommands());
   try {
     app.parse(argc, argv);
     flags.report = ReadReport(report);
@@ -251,6 +263,14 @@ void AddLoad(CLI::App& app, BenchFlags& flags) {
   app.add_flag("--quiet", flags.quiet, "No progress")->group("Output");
 }
 
+void AddBench(CLI::App& app, BenchFlags& flags, RawFlags& raw) {
+  AddLoad(app, flags);
+  AddModel(app, raw);
+  AddControls(app, raw);
+  AddSearch(app, raw);
+  AddCommon(app, flags.connection, raw.report);
+}
+
 ParsedClientFlags ParseBench(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   BenchFlags flags;
@@ -258,12 +278,8 @@ ParsedClientFlags ParseBench(int argc, const char* const* argv) {
   CLI::App app(kBenchDescription, "salient bench");
   app.footer(kBenchFooter);
   app.formatter(HelpFormatter());
-  AddLoad(app, flags);
-  AddModel(app, raw);
-  AddControls(app, raw);
-  AddSearch(app, raw);
-  AddCommon(app, flags.connection, raw.report);
-  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  AddBench(app, flags, raw);
+  ReadEnvironmentAndConfig(app, kVariablePrefix, OptionsOfAllCommands());
   try {
     app.parse(argc, argv);
     if (app.count("--end-rate") == 0) flags.end_rate = flags.rate;
@@ -335,6 +351,14 @@ void AddMeasurement(CLI::App& app, TuneFlags& flags) {
   app.add_flag("--quiet,-q", flags.quiet, "No progress")->group("Output");
 }
 
+void AddTune(CLI::App& app, TuneFlags& flags, RawFlags& raw) {
+  AddFiles(app, flags.files, "Documents, or folders of documents")->required();
+  AddModel(app, raw);
+  AddFormat(app, raw);
+  AddMeasurement(app, flags);
+  AddCommon(app, flags.connection, raw.report);
+}
+
 ParsedClientFlags ParseTune(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   TuneFlags flags;
@@ -342,12 +366,8 @@ ParsedClientFlags ParseTune(int argc, const char* const* argv) {
   CLI::App app(kTuneDescription, "salient tune");
   app.footer(kTuneFooter);
   app.formatter(HelpFormatter());
-  AddFiles(app, flags.files, "Documents, or folders of documents")->required();
-  AddModel(app, raw);
-  AddFormat(app, raw);
-  AddMeasurement(app, flags);
-  AddCommon(app, flags.connection, raw.report);
-  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  AddTune(app, flags, raw);
+  ReadEnvironmentAndConfig(app, kVariablePrefix, OptionsOfAllCommands());
   try {
     app.parse(argc, argv);
     flags.report = ReadReport(raw.report);
@@ -360,9 +380,35 @@ ParsedClientFlags ParseTune(int argc, const char* const* argv) {
   return parsed;
 }
 
-}  // namespace
+// `salient models` has only options that all of these have.
+std::set<std::string> OptionsOfAllCommands() {
+  TranslateFlags translate_flags;
+  BenchFlags bench_flags;
+  TuneFlags tune_flags;
+  RawFlags raw;
+  CLI::App translate, bench, tune;
+  AddTranslate(translate, translate_flags, raw);
+  AddBench(bench, bench_flags, raw);
+  AddTune(tune, tune_flags, raw);
+  std::set<std::string> names;
+  for (const CLI::App* app : {&translate, &bench, &tune}) names.merge(OptionNames(*app));
+  return names;
+}
 
-ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
+bool IsQuiet(const ParsedClientFlags& parsed) {
+  return parsed.exit_code.has_value() || (parsed.translate.has_value() && parsed.translate->quiet) ||
+         (parsed.bench.has_value() && parsed.bench->quiet) || (parsed.tune.has_value() && parsed.tune->quiet);
+}
+
+// Only of those that are like an option's: SALIENT_SERVER_MODEL and SALIENT_CPU_ISA are the server's, and others
+// scripts' or Kubernetes's, which sets several for a service whose name is salient.
+void WarnOfMisspeltVariables() {
+  for (const auto& [name, meant] : MisspeltVariables(OptionsOfAllCommands(), kVariablePrefix)) {
+    std::cerr << "salient: ignored the variable " << name << ", which is no option; is " << meant << " meant?\n";
+  }
+}
+
+ParsedClientFlags ParseCommand(int argc, const char* const* argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   // A command's own parser takes the command's name for the program's.
   if (command == "translate") return ParseTranslate(argc - 1, argv + 1);
@@ -381,6 +427,14 @@ ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
     std::cerr << kUsage;
     parsed.exit_code = 2;
   }
+  return parsed;
+}
+
+}  // namespace
+
+ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
+  ParsedClientFlags parsed = ParseCommand(argc, argv);
+  if (!IsQuiet(parsed)) WarnOfMisspeltVariables();
   return parsed;
 }
 

@@ -390,7 +390,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   AddGuard(app, raw);
   AddResources(app, raw);
   AddOperation(app, raw, parsed.flags);
-  ReadEnvironmentAndConfig(app, kVariablePrefix, UnknownKeys::kError);
+  ReadEnvironmentAndConfig(app, kVariablePrefix);
   parsed.flags.unknown_variables = UnknownVariables(app, kVariablePrefix);
   app.set_version_flag("--version", VersionLine("salient-server"), "Print the version and exit");
   try {

@@ -289,6 +289,59 @@ TEST(ClientFlagsTest, TheEnvironment) {
   unsetenv("SALIENT_EXIT");
 }
 
+TEST(ClientFlagsTest, AFileMayServeAllCommands) {
+  const TempFolder folder;
+  const std::string path = folder / "salient.toml";
+  WriteFile(path, "server = \"h:1\"\nselection = \"dense\"\nrate = 2\nrounds = 5\nquiet = true\n");
+  const ParsedClientFlags translate = Parse({"translate", "a", "--config", path.c_str()});
+  ASSERT_TRUE(translate.translate.has_value());
+  EXPECT_EQ(translate.translate->request.selection().policy(), v1::SelectionControls::DENSE);
+  EXPECT_EQ(Parse({"models", "--config", path.c_str()}).models->connection.server, "h:1");
+  EXPECT_EQ(Parse({"bench", "a", "--config", path.c_str()}).bench->rate, 2);
+  EXPECT_EQ(Parse({"tune", "a", "--config", path.c_str()}).tune->rounds, 5);
+}
+
+TEST(ClientFlagsTest, AKeyThatNoCommandHasIsRefused) {
+  const TempFolder folder;
+  const std::string path = folder / "salient.toml";
+  for (const char* command : {"translate", "models", "bench", "tune"}) {
+    WriteFile(path, "selction = \"dense\"\n");
+    EXPECT_THAT(
+        Mistake({command, "a", "--config", path.c_str()}),
+        AllOf(HasSubstr("--config: there is no option 'selction'; is 'selection' meant?"), HasSubstr("--help")));
+    WriteFile(path, "something = 1\n");
+    EXPECT_THAT(Mistake({command, "a", "--config", path.c_str()}),
+                AllOf(HasSubstr("there is no option 'something'"), Not(HasSubstr("meant"))));
+    WriteFile(path, "[translate]\nselection = \"dense\"\n");
+    EXPECT_THAT(Mistake({command, "a", "--config", path.c_str()}), HasSubstr("'translate' is a section"));
+  }
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"translate", "--config", path.c_str(), "--help"}).exit_code, 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("--selection"));
+}
+
+TEST(ClientFlagsTest, AVariableThatIsLikeAnOptionsIsToldOf) {
+  const auto said = [](const std::vector<const char*>& arguments) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_FALSE(Parse(arguments).exit_code.has_value());
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::vector<const char*> others = {"SALIENT_SERVER_MODEL", "SALIENT_CPU_ISA",      "SALIENT_BIN",
+                                           "SALIENT_PORT",         "SALIENT_SERVICE_HOST", "SALIENT_IMAGE"};
+  for (const char* name : others) setenv(name, "1", 1);
+  setenv("SALIENT_ROUNDS", "3", 1);
+  EXPECT_EQ(said({"translate"}), "") << "tune has the option";
+  setenv("SALIENT_EXITT", "1", 1);
+  for (const char* command : {"translate", "models"}) {
+    EXPECT_EQ(said({command}),
+              "salient: ignored the variable SALIENT_EXITT, which is no option; is SALIENT_EXIT meant?\n");
+  }
+  EXPECT_EQ(said({"translate", "--quiet"}), "");
+  for (const char* name : others) unsetenv(name);
+  unsetenv("SALIENT_ROUNDS");
+  unsetenv("SALIENT_EXITT");
+}
+
 TEST(ClientFlagsTest, Mistakes) {
   EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}),
               HasSubstr("--selection: 'sparse' is not right; it takes dense, learned"));
