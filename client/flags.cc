@@ -118,14 +118,18 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
       ->group("Server");
 }
 
+// A file that is sent with each request. The server says what is wrong with its contents.
+std::string ReadResource(const std::string& option, const std::string& path) {
+  absl::StatusOr<std::string> bytes =
+      path == "-" ? ReadToEnd(stdin, kMostDocumentBytes) : ReadBytes(path, kMostDocumentBytes);
+  if (!bytes.ok()) throw CLI::ValidationError(option + ": " + path + " " + std::string(bytes.status().message()));
+  return *std::move(bytes);
+}
+
 void FillTerms(const RawFlags& raw, v1::TranslateDocumentRequest* request) {
   if (!raw.glossary.empty()) request->mutable_glossary()->set_name(raw.glossary);
   if (!raw.glossary_file.empty()) {
-    absl::StatusOr<std::string> bytes = ReadDocument(raw.glossary_file, /*is_binary=*/true);
-    if (!bytes.ok()) {
-      throw CLI::ValidationError("--glossary-file: " + raw.glossary_file + " " + std::string(bytes.status().message()));
-    }
-    request->mutable_glossary()->set_content(*std::move(bytes));
+    request->mutable_glossary()->set_content(ReadResource("--glossary-file", raw.glossary_file));
   }
   for (const std::string& pair : raw.terms) {
     const size_t equals = pair.find('=');
@@ -138,10 +142,8 @@ void FillTerms(const RawFlags& raw, v1::TranslateDocumentRequest* request) {
   for (const std::string& path : raw.memory_files) {
     const auto mime_type = MemoryMimeTypeOfFile(path);
     if (!mime_type.ok()) throw CLI::ValidationError("--memory-file: " + std::string(mime_type.status().message()));
-    absl::StatusOr<std::string> bytes = ReadDocument(path, /*is_binary=*/true);
-    if (!bytes.ok()) throw CLI::ValidationError("--memory-file: " + path + " " + std::string(bytes.status().message()));
     v1::MemoryFile* file = request->mutable_memory()->add_files();
-    file->set_content(*std::move(bytes));
+    file->set_content(ReadResource("--memory-file", path));
     file->set_mime_type(std::string(*mime_type));
   }
   if (raw.repeats) request->mutable_memory()->set_repeats(true);

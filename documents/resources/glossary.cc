@@ -128,21 +128,21 @@ absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentL
 }
 
 absl::Status Glossary::AddLines(std::string_view bytes, const DocumentLimits& limits) {
-  if (absl::Status status = CheckText(bytes, "glossary", limits); !status.ok()) return status;
+  if (absl::Status status = CheckSize(bytes, "", limits, kLeaveOut); !status.ok()) return status;
+  if (absl::Status status = CheckText(bytes, "", limits); !status.ok()) return status;
   return ForEachTsvRow(bytes, [&](size_t line, absl::Span<const std::string_view> fields) {
     const std::string_view flags = fields.size() > 2 ? fields[2] : "";
     if (fields.size() < 2 || flags.find_first_not_of("ci") != flags.npos) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "glossary: line ", line, " is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
+          "line ", line, " is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
     }
     const bool match_case = flags.find('c') != flags.npos, inflects = flags.find('i') != flags.npos;
     absl::Status added = Add({std::string(fields[0]), std::string(fields[1]), match_case, inflects});
     if (added.ok() && terms_.size() > static_cast<size_t>(limits.max_units)) {
-      return absl::ResourceExhaustedError(absl::StrCat("glossary: has more than ", limits.max_units,
-                                                       " terms; leave out what the document does not need"));
+      return absl::ResourceExhaustedError(absl::StrCat("has more than ", limits.max_units, " terms; ", kLeaveOut));
     }
     if (added.ok()) return added;
-    return absl::InvalidArgumentError(absl::StrCat("glossary: line ", line, ": ", added.message()));
+    return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", added.message()));
   });
 }
 

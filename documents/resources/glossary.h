@@ -54,8 +54,8 @@ class Glossary {
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
 
   // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
-  // names the line. Limits are those of a document; max_units bounds the terms of its own (RESOURCE_EXHAUSTED). After
-  // an error the lines before it are there.
+  // names the line, but not the glossary. Limits are those of a document; max_units bounds the terms of its own
+  // (RESOURCE_EXHAUSTED). After an error the lines before it are there.
   absl::Status AddLines(std::string_view bytes, const DocumentLimits& limits = {});
 
   // White space at the ends of the two sides is left out, and a line break becomes a space. INVALID_ARGUMENT where one

@@ -47,8 +47,7 @@ absl::Status AddWithin(const DocumentLimits& limits, std::string_view source, st
                        TranslationMemory* memory) {
   memory->Add(source, translation);
   if (memory->size() <= static_cast<size_t>(limits.max_units)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("memory: has more than ", limits.max_units, " entries; leave out what the document does not need"));
+  return absl::ResourceExhaustedError(absl::StrCat("has more than ", limits.max_units, " entries; ", kLeaveOut));
 }
 
 // The primary language of a TMX variant (the element tuv).
@@ -131,7 +130,7 @@ absl::Status ReadTsv(std::string_view bytes, const DocumentLimits& limits, Trans
   return ForEachTsvRow(bytes, [&limits, memory](size_t line, absl::Span<const std::string_view> fields) {
     if (fields.size() < 2) {
       return absl::InvalidArgumentError(
-          absl::StrCat("memory: line ", line, " has no tab between a source and its translation"));
+          absl::StrCat("line ", line, " has no tab between a source and its translation"));
     }
     return AddWithin(limits, fields[0], fields[1], memory);
   });
@@ -145,7 +144,8 @@ absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes
                                                           const DocumentLimits& limits,
                                                           std::set<std::string>* languages) {
   TranslationMemory memory;
-  absl::Status status;
+  absl::Status status = CheckSize(bytes, "", limits, kLeaveOut);
+  if (!status.ok()) return status;
   if (mime_type == kTmxMimeType) {
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
     status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(limits, &memory, languages)
@@ -153,7 +153,7 @@ absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes
   } else if (mime_type == kPoMimeType) {
     status = ReadPo(bytes, limits, &memory);
   } else if (mime_type == kTsvMimeType) {
-    status = CheckText(bytes, "memory", limits);
+    status = CheckText(bytes, "", limits);
     if (status.ok()) status = ReadTsv(bytes, limits, &memory);
   } else {
     status = absl::InvalidArgumentError(absl::StrCat("mime_type: '", std::string(mime_type), "' is none of ",

@@ -65,7 +65,7 @@ TEST(GlossaryRequestTest, AFileOfTermsAddsToTheOthers) {
   grpc::ClientContext context;
   const grpc::Status refused = server.stub().TranslateDocument(&context, request, &response);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(refused.error_message(), HasSubstr("glossary.content: glossary: line 1 is not a source, a tab and"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("glossary.content: line 1 is not a source, a tab and"));
 }
 
 // Of 320,000 bytes for documents a client may have half.
@@ -198,12 +198,12 @@ TEST(MemoryRequestTest, FilesThatCannotBeUsedAreRefusedByName) {
     return status.error_message();
   };
   EXPECT_THAT(refusal("a\tb\n", "text/csv"), HasSubstr("memory.files[0]: mime_type: 'text/csv' is none of"));
-  EXPECT_THAT(refusal("a b\n", kTsvMimeType), HasSubstr("memory.files[0]: memory: line 1 has no tab"));
+  EXPECT_THAT(refusal("a b\n", kTsvMimeType), HasSubstr("memory.files[0]: line 1 has no tab"));
   EXPECT_THAT(refusal("<tmx", kTmxMimeType), HasSubstr("memory.files[0]: TMX"));
   EXPECT_THAT(refusal("a\tb\n", kTsvMimeType, 17), HasSubstr("memory.files: has 17 entries; at most 16"));
   std::string many;
   for (int i = 0; i < 100'001; ++i) absl::StrAppend(&many, i, "\tb\n");
-  EXPECT_THAT(refusal(many, kTsvMimeType), HasSubstr("memory.files[0]: memory: has more than 100000 entries"));
+  EXPECT_THAT(refusal(many, kTsvMimeType), HasSubstr("memory.files[0]: has more than 100000 entries"));
 }
 
 TEST(MemoryRequestTest, RepeatsAreTranslatedOnce) {
@@ -415,10 +415,10 @@ TEST_F(LanguageResourcesTest, AFileOfTheServerThatCannotBeUsedIsNamedWithoutItsF
   EXPECT_EQ(resources.GlossaryNamed("bad").status(),
             absl::FailedPreconditionError(
                 "glossary.name: the server's file bad.tsv cannot be used; tell its operator: "
-                "glossary: line 1 is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
+                "line 1 is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
   EXPECT_EQ(resources.MemoryOf("en", "de").status(),
             absl::FailedPreconditionError("memory.server: the server's file bad.tsv cannot be used; tell its operator: "
-                                          "memory: line 1 has no tab between a source and its translation"));
+                                          "line 1 has no tab between a source and its translation"));
   std::filesystem::remove(bad);
   const absl::Status unread = LanguageResources("", {bad}).MemoryOf("en", "fr").status();
   EXPECT_THAT(unread.message(), HasSubstr("the server's file bad.tsv cannot be used; tell its operator: cannot be"));

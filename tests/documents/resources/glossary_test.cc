@@ -42,6 +42,8 @@ TEST(GlossaryTest, TermsOfAFileAreBounded) {
   EXPECT_TRUE(Glossary::Parse("a\tb\nc\td\na\te\n", {.max_units = 2}).ok()) << "the second a replaces the first";
   EXPECT_THAT(std::string(Glossary::Parse("a\tb\nc\td\ne\tf\n", {.max_units = 2}).status().message()),
               HasSubstr("has more than 2 terms"));
+  EXPECT_EQ(Glossary::Parse("a\tb\n", {.max_bytes = 3}).status().message(),
+            "has 4 bytes; at most 3 are allowed; leave out what the document does not need");
 }
 
 TEST(GlossaryTest, TheLongestTermIsFoundInWholeWords) {

@@ -36,6 +36,13 @@ TEST(TranslationMemoryTest, Tsv) {
               HasSubstr("line 1 has no tab"));
 }
 
+TEST(TranslationMemoryTest, AFileThatIsTooLargeIsNoDocumentToBeSplit) {
+  for (const std::string_view type : {kTmxMimeType, kPoMimeType, kTsvMimeType}) {
+    EXPECT_EQ(TranslationMemory::Load("a\tb\n", type, "en", "de", {.max_bytes = 3}).status().message(),
+              "has 4 bytes; at most 3 are allowed; leave out what the document does not need");
+  }
+}
+
 TEST(TranslationMemoryTest, Tmx) {
   const TranslationMemory memory = Load(
       "<?xml version=\"1.0\"?><tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en-US\"><seg>Press <bpt "
