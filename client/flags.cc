@@ -78,7 +78,9 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, RawFlags& raw) {
       ->type_name("WAY")
       ->check(CLI::IsMember({"markers", "alignment", "place"}))
       ->group("Languages");
-  app.add_option("--glossary", raw.glossary, "A glossary of the server")->type_name("NAME")->group("Terms and memory");
+  app.add_option("--glossary", raw.glossary, "A glossary that the server has; --glossary-file sends one")
+      ->type_name("NAME")
+      ->group("Terms and memory");
   app.add_option("--glossary-file", raw.glossary_file,
                  "A file of terms: lines of source, tab, translation, and perhaps a tab and flags")
       ->type_name("FILE")

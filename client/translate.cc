@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/call.h"
@@ -57,6 +60,15 @@ std::string FaultWords(v1::Fault fault) {
   return words;
 }
 
+// The server's error, with a hint if --glossary names a file that is here.
+absl::Status WithHint(const absl::Status& status, const std::string& glossary) {
+  std::error_code error;
+  const bool is_file = !glossary.empty() && std::filesystem::is_regular_file(glossary, error);
+  if (!is_file || !absl::IsNotFound(status) || !absl::StartsWith(status.message(), "glossary.name:")) return status;
+  return absl::NotFoundError(
+      absl::StrCat(std::string(status.message()), "; to send the file ", glossary, ", give it as --glossary-file"));
+}
+
 // One run of the command: workers translate and store, several documents at once; the calling thread reports the
 // results in the order of the command line.
 class Run {
@@ -100,9 +112,11 @@ class Run {
     }
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
-    return TranslateOne(stub, request, options, [this, index](int done, int total, const std::string& note) {
-      progress_.Update(index, done, total, note);
-    });
+    auto translation = TranslateOne(
+        stub, request, options,
+        [this, index](int done, int total, const std::string& note) { progress_.Update(index, done, total, note); });
+    if (!translation.ok()) return WithHint(translation.status(), request.glossary().name());
+    return translation;
   }
 
   // The translation, whose text is in its file if it has one: nothing that ends the program later loses it.

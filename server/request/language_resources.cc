@@ -108,6 +108,10 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
 
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
     const std::string& source_language, const std::string& target_language) {
+  if (memories_.empty()) {
+    return absl::NotFoundError(
+        "memory.server: this server has no translation memory; leave it out, or start the server with --memory FILE");
+  }
   const std::lock_guard lock(mutex_);
   const std::pair asked(PrimaryLanguage(source_language), PrimaryLanguage(target_language));
   const auto key = [this, &asked] {

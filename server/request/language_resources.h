@@ -44,8 +44,9 @@ class LanguageResources {
   absl::Time GlossaryChanged(const std::string& name) const;
   // Also those that clients have made. NOT_FOUND names the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
-  // Of TMX files the entries of these languages, of the others all. A file that cannot be read is not tried again.
-  // Languages that no TMX file has share one memory, so that new ones do not make the server read its files again.
+  // Of TMX files the entries of these languages, of the others all. NOT_FOUND if there are no files. A file that cannot
+  // be read is not tried again. Languages that no TMX file has share one memory, so that new ones do not make the
+  // server read its files again.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
                                                                     const std::string& target_language);
 

@@ -87,6 +87,21 @@ TEST_F(TranslateTest, AWayOfMarkupIsNoMistakeBesideAText) {
   EXPECT_EQ(result.out, "*ONE*\nTWO\n");
 }
 
+TEST_F(TranslateTest, AFileInPlaceOfAGlossarysNameIsSaid) {
+  const std::string terms = File("terms.tsv", "bay\tBucht\n");
+  const ProcessResult result = Salient({"translate", "--glossary", terms}, "A bay.\n");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr("there are: none; to send the file " + terms + ", give it as --glossary-file"));
+  const ProcessResult name = Salient({"translate", "--glossary", "terms"}, "A bay.\n");
+  EXPECT_THAT(name.err, AllOf(HasSubstr("there is no glossary 'terms'"), Not(HasSubstr("--glossary-file"))));
+}
+
+TEST_F(TranslateTest, AnEmptyFileOfTermsHasNone) {
+  const ProcessResult result = Salient({"translate", "--glossary-file", File("terms.tsv", ""), "-q"}, "A bay.\n");
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_EQ(result.out, "A BAY.\n");
+}
+
 TEST_F(TranslateTest, AFileOfAnUnknownFormatIsRefused) {
   const std::string table = File("a.csv", "one,two\n"), text = File("b", "b");
   const ProcessResult result = Salient({"translate", table, text, "--out", folder_ / "de/"});

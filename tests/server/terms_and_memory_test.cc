@@ -306,6 +306,18 @@ TEST(MemoryRequestTest, TheClientTakesKnownAndRepeatedSegments) {
   }
 }
 
+TEST(MemoryRequestTest, AServerWithoutAMemorySaysSo) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor("One.");
+  request.mutable_memory()->set_server(true);
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  const grpc::Status refused = server.stub().TranslateDocument(&context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(refused.error_message(), HasSubstr("memory.server: this server has no translation memory"));
+}
+
 // An entry may be long, and like every segment.
 TEST(MemoryRequestTest, WhatIsKnownOfAllSegmentsIsBounded) {
   TestServer server;
