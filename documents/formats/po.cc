@@ -1,5 +1,6 @@
 // Messages of gettext. Only messages without a translation get one; those that are translated, fuzzy or obsolete stay.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,17 @@ bool AsksForTranslators(const PoEntry& entry) {
          IsOneOf(entry.context.value, {"NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS"});
 }
 
+// Whether the header says that the language has one form for all numbers, or does not say how many it has.
+bool HasOneForm(std::string header) {
+  constexpr std::string_view kForms = "nplurals=";
+  std::erase(header, ' ');
+  const size_t at = header.find(kForms);
+  if (at == std::string::npos) return true;
+  const std::string number = header.substr(at + kForms.size());
+  const size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());
+  return digits == 0 || number.substr(0, digits) == "1";
+}
+
 class PoReader {
  public:
   PoReader(std::string_view bytes, const ParseOptions& options)
@@ -54,13 +66,15 @@ class PoReader {
     for (const PoEntry& entry : entries) {
       if (HasTooManyUnits(units_.size(), options_.limits)) break;
       if (entry.id.value.empty()) {
-        if (!entry.translations.empty()) SetHeader(entry.translations[0]);
+        if (entry.translations.empty()) continue;
+        SetHeader(entry.translations[0]);
+        has_one_form_ = has_one_form_ && HasOneForm(entry.translations[0].value);
         continue;
       }
       if (entry.fuzzy || AsksForTranslators(entry)) continue;
       for (size_t i = 0; i < entry.translations.size(); ++i) {
         // The only form of a language stands for all numbers.
-        const bool plural = entry.plural.is_there() && (i > 0 || entry.translations.size() == 1);
+        const bool plural = entry.plural.is_there() && (i > 0 || (entry.translations.size() == 1 && has_one_form_));
         if (entry.translations[i].value.empty()) AddUnit(plural ? entry.plural : entry.id, entry.translations[i]);
       }
     }
@@ -117,6 +131,7 @@ class PoReader {
   const ParseOptions& options_;
   const KeptTerms keep_terms_;
   const std::string line_break_;
+  bool has_one_form_ = true;
   std::optional<char> mark_;  // of accelerators, as the header declares it
   std::vector<PlacedUnit> units_;
   std::vector<Edit> edits_;

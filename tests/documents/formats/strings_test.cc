@@ -325,6 +325,16 @@ TEST(PoTest, TheOnlyFormOfALanguageIsForAllNumbers) {
   EXPECT_THAT(Shown(*ParseAs("po", po)), ElementsAre("⟦%d⟧ files"));
   EXPECT_THAT(Shown(*ParseAs("po", po + "msgstr[1] \"\"\nmsgstr[2] \"\"\n")),
               ElementsAre("One file", "⟦%d⟧ files", "⟦%d⟧ files"));
+  // A file that is not complete. A template has no number there.
+  const auto header = [](const char* forms) {
+    return absl::StrCat("msgid \"\"\nmsgstr \"Plural-Forms: nplurals", forms, "; plural=0;\\n\"\n\n");
+  };
+  for (const char* forms : {"=2", " = 3", "=11"}) {
+    EXPECT_THAT(Shown(*ParseAs("po", header(forms) + po)), ElementsAre("One file")) << forms;
+  }
+  for (const char* forms : {"=1", " = 1", "=INTEGER"}) {
+    EXPECT_THAT(Shown(*ParseAs("po", header(forms) + po)), ElementsAre("⟦%d⟧ files")) << forms;
+  }
 }
 
 TEST(PoTest, NamesOfTranslatorsAreNotTranslated) {
