@@ -1,6 +1,7 @@
 // SubRip (.srt): a number, a line of times, lines of text, an empty line. Numbers and times stay as they are.
 //
-// Files with small faults are read as players read them: the empty line may have white space in it, or be missing.
+// Files with small faults are read as players read them: the empty line may have white space in it, or be missing, or
+// stand within the text of a cue.
 
 #include <algorithm>
 #include <string>
@@ -32,20 +33,24 @@ class SubRipReader {
  public:
   explicit SubRipReader(std::string_view bytes) : bytes_(bytes), lines_(LinesOf(bytes, ByteOrderMark(bytes))) {}
 
-  // The ranges of the cues' texts.
+  // The ranges of the cues' texts, of which empty lines are no part.
   absl::StatusOr<std::vector<ByteRange>> Texts() {
+    bool in_cue = false;
     for (size_t i = 0; i < lines_.size();) {
       if (IsBlank(Line(i))) {
         ++i;
         continue;
       }
       if (!IsTime(Line(i)) && i + 1 < lines_.size() && IsTime(Line(i + 1))) ++i;
-      if (!IsTime(Line(i))) {
+      if (IsTime(Line(i))) {
+        in_cue = true;
+        ++i;
+      } else if (!in_cue) {
         return absl::InvalidArgumentError(
             absl::StrCat("SubRip: line ", i + 1,
                          " stands where a cue's number or times must be, such as 00:00:01,000 --> 00:00:02,500"));
       }
-      i = TakeText(i + 1);
+      i = TakeText(i);
     }
     return std::move(texts_);
   }
@@ -57,8 +62,8 @@ class SubRipReader {
     return IsTime(Line(i)) || (IsNumber(Line(i)) && i + 1 < lines_.size() && IsTime(Line(i + 1)));
   }
 
-  // Takes the text of a cue, which begins at line `first`. Returns the line after it. Lines of white space within the
-  // text are a part of it; those at its ends are not.
+  // Takes a text, which begins at line `first`. Returns the line after it. Lines of white space within the text are a
+  // part of it; those at its ends are not.
   size_t TakeText(size_t first) {
     size_t end = first;
     while (end < lines_.size() && !Line(end).empty() && !StartsCue(end)) ++end;

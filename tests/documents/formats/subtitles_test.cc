@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "documents/segments/segments.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -125,6 +126,23 @@ TEST(SubRipTest, TheTextOfACueMayHaveBlankLinesAndArrows) {
   EXPECT_THAT(Shown(*ParseAs("srt", srt)), ElementsAre("Press A --> 3 times. The end."));
   ExpectIdentity("srt", srt);
   ExpectTranslationIsRead("srt", srt);
+}
+
+TEST(SubRipTest, TheTextOfACueMayHaveEmptyLines) {
+  for (const std::string line_break : {"\n", "\r\n"}) {
+    const std::string srt = absl::StrReplaceAll(
+        "1\n00:00:01,000 --> 00:00:02,500\nFirst.\n\n1984\nSecond.\n\n\n2\n00:00:03,000 --> 00:00:04,500\n\nI "
+        "wanted\n\n"
+        "to go.\n\n\n3\n00:00:05,000 --> 00:00:06,500\nThird.\n",
+        {{"\n", line_break}});
+    const std::string marker = absl::StrCat("⟦", line_break, line_break, "⟧");
+    EXPECT_THAT(Shown(*ParseAs("srt", srt)),
+                ElementsAre("First.", "1984 Second.", absl::StrCat("I wanted", marker, "to go."), "Third."));
+    ExpectIdentity("srt", srt);
+    ExpectTranslationIsRead("srt", srt);
+    EXPECT_EQ(RenderWith(*ParseAs("srt", srt), {{"1984 Second.", "1984 Zweiter."}, {"Third.", "Dritter."}}),
+              absl::StrReplaceAll(srt, {{absl::StrCat(line_break, "Second"), " Zweiter"}, {"Third", "Dritter"}}));
+  }
 }
 
 TEST(SubRipTest, EachSpeakerHasSegmentsOfTheirOwn) {
