@@ -1,10 +1,13 @@
 // HTML5: a unit is a run of text and inline tags between block tags. Elements that HTML does not know are inline where
-// text is beside them.
+// text is beside them, but not where a word of theirs touches one outside of them.
 //
 // Not translated: scripts, styles, SVG, `pre`, elements with translate="no", the class notranslate or the `lang` of
 // another language, and the elements of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become
 // markers, which count as a word of their sentence. Translated besides text: the attributes alt, title, placeholder,
 // aria-label, label, summary and similar, the description in the head, and the labels of buttons.
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -64,6 +67,32 @@ bool EndsBefore(std::string_view element, const HtmlToken& start) {
   return IsOneOf(element, {"tbody", "thead", "tfoot"}) && starts_row && start.name != "tr";
 }
 
+// Elements that HTML does not know, such as <x-icon> or <st1:place>.
+bool IsUnknown(std::string_view name) { return name.find_first_of("-:") != std::string::npos; }
+
+// The first or the last character of a text; 0: there is none.
+UChar32 OuterCharacter(std::string_view text, bool first) {
+  UChar32 c = 0;
+  if (text.empty()) return c;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  auto at = first ? 0 : static_cast<int32_t>(text.size());
+  if (first) {
+    U8_NEXT(bytes, at, static_cast<int32_t>(text.size()), c);
+  } else {
+    U8_PREV(bytes, 0, at, c);
+  }
+  return c;
+}
+
+// Whether a tag between two characters stands between two texts, such as "file" and "Old" of `file<x-note>Old`. The
+// "s" of `<x-term>engine</x-term>s` goes on with the word. Scripts without case may have no spaces between words.
+bool PartsTexts(UChar32 before, UChar32 after, bool is_end_tag) {
+  const auto is_of_word = [](UChar32 c) { return u_isdigit(c) || u_hasBinaryProperty(c, UCHAR_CASED); };
+  if (!is_of_word(after)) return false;
+  if (is_of_word(before)) return !is_end_tag || !u_islower(after);
+  return before == '.' || before == '!' || before == '?' || before == ':';
+}
+
 // Attributes that users see or hear. Those of `meta` and `input` depend on another attribute, see IsTranslated.
 constexpr std::string_view kShown[] = {"alt",           "title",   "placeholder",      "aria-label",
                                        "label",         "summary", "aria-description", "aria-placeholder",
@@ -113,17 +142,40 @@ class HtmlReader {
     return ends;
   }
 
-  // For each tag of an element that HTML does not know, such as <x-icon> or <st1:place>, whether it is part of a
-  // sentence: text is beside it, or beside the element of this kind in which it begins.
+  // The character next to token i, if `next` is the one on the token's other side. 0: that of another block, or none.
+  UChar32 CharacterBeside(size_t i, UChar32 next, bool first) const {
+    const HtmlToken& token = tokens_[i];
+    if (token.kind == TokenKind::kOther || token.raw) return next;
+    if (token.kind == TokenKind::kText) return OuterCharacter(Bytes(token.range), first);
+    return token.name != "br" && (IsInline(token.name) || IsUnknown(token.name)) ? next : 0;
+  }
+
+  // For each tag, whether it stands between two texts, see PartsTexts.
+  std::vector<bool> FindTagsBetweenTexts() const {
+    std::vector<UChar32> before(tokens_.size() + 1);
+    for (size_t i = 0; i < tokens_.size(); ++i) before[i + 1] = CharacterBeside(i, before[i], /*first=*/false);
+    std::vector<bool> parts(tokens_.size());
+    UChar32 after = 0;
+    for (size_t i = tokens_.size(); i-- > 0;) {
+      parts[i] = PartsTexts(before[i], after, tokens_[i].kind == TokenKind::kEnd);
+      after = CharacterBeside(i, after, /*first=*/true);
+    }
+    return parts;
+  }
+
+  // For each tag of an unknown element, whether it is part of a sentence: text is beside it, or beside the unknown
+  // element in which it begins, and its tags do not stand between two texts.
   std::vector<bool> FindElementsInText() const {
     std::vector<bool> in_text(tokens_.size());
+    const std::vector<bool> parts = FindTagsBetweenTexts();
     const auto is_text = [this](size_t i) {
       return i < tokens_.size() && tokens_[i].kind == TokenKind::kText && !tokens_[i].raw &&
-             !IsBlank(bytes_.substr(tokens_[i].range.begin, tokens_[i].range.end - tokens_[i].range.begin));
+             !IsBlank(Bytes(tokens_[i].range));
     };
     for (size_t i = 0; i < tokens_.size(); ++i) {
-      if (tokens_[i].kind != TokenKind::kStart || tokens_[i].name.find_first_of("-:") == std::string::npos) continue;
+      if (tokens_[i].kind != TokenKind::kStart || !IsUnknown(tokens_[i].name)) continue;
       const size_t end = std::max(i, ends_[i]);
+      if (parts[i] || parts[end]) continue;
       in_text[i] = is_text(end + 1) || (i > 0 && (is_text(i - 1) || in_text[i - 1]));
       in_text[end] = in_text[i];
     }
@@ -196,9 +248,10 @@ class HtmlReader {
     return i;
   }
 
+  std::string_view Bytes(const ByteRange& range) const { return bytes_.substr(range.begin, range.end - range.begin); }
+
   std::string_view Value(const HtmlAttribute* attribute) const {
-    if (attribute == nullptr) return "";
-    return bytes_.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
+    return attribute == nullptr ? "" : Bytes(attribute->value);
   }
 
   std::string LowerValue(const HtmlToken& token, std::string_view attribute) const {
@@ -257,7 +310,7 @@ class HtmlReader {
       const size_t value = token.Find("content")->value.begin;
       declared = {value + begin, value + std::min(end, content.size())};
     }
-    const std::string_view name = bytes_.substr(declared.begin, declared.end - declared.begin);
+    const std::string_view name = Bytes(declared);
     if (!name.empty() && !IsOneOf(absl::AsciiStrToLower(std::string(name)), {"utf-8", "utf8"})) {
       edits_.push_back({declared, "utf-8"});
     }

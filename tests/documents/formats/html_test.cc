@@ -30,6 +30,27 @@ TEST(HtmlTest, UnknownElementsBesideTextArePartOfTheSentence) {
   ExpectTranslationIsRead("html", text);
 }
 
+TEST(HtmlTest, UnknownElementsThatTouchWordsAreTextsOfTheirOwn) {
+  const std::string text =
+      "<ion-item>Open the file<ion-note>The file is old.</ion-note></ion-item>"
+      "<div>Intro of the page.<x-card>First card.</x-card><x-card>the second</x-card><x-card>3 more</x-card></div>"
+      "<p>Name of the user<mat-select><mat-option>first user</mat-option><mat-option>Second user</mat-option>"
+      "</mat-select></p><p><x-label>Size</x-label>Large</p>";
+  EXPECT_THAT(HtmlUnits(text),
+              ElementsAre("Open the file", "The file is old.", "Intro of the page.", "First card.", "the second",
+                          "3 more", "Name of the user", "first user", "Second user", "Size", "Large"));
+  ExpectIdentity("html", text);
+  ExpectTranslationIsRead("html", text);
+}
+
+TEST(HtmlTest, UnknownElementsWithinAWordArePartOfIt) {
+  EXPECT_THAT(HtmlUnits("<p>Two <x-term>engine</x-term>s.<p><x-drop>O</x-drop>nce, the <x-n>3</x-n>rd"),
+              ElementsAre("Two ⟦<x-term>⟧engine⟦</x-term>⟧s.", "⟦<x-drop>⟧O⟦</x-drop>⟧nce, the ⟦<x-n>⟧3⟦</x-n>⟧rd"));
+  EXPECT_THAT(HtmlUnits("<p>请<x-term>打开</x-term>文件"), ElementsAre("请⟦<x-term>⟧打开⟦</x-term>⟧文件"));
+  EXPECT_THAT(HtmlUnits("<p><st1:place>Berlin</st1:place>, a (<st1:place>big</st1:place>) city<o:p></o:p></p>"),
+              ElementsAre("⟦<st1:place>⟧Berlin⟦</st1:place>⟧, a (⟦<st1:place>⟧big⟦</st1:place>⟧) city"));
+}
+
 TEST(HtmlTest, PartsInAnotherLanguageAreKept) {
   const std::string html =
       "<html lang=\"de\"><body lang=\"nl\"><p lang=\"EN-gb\">First</p><p lang=\"fr\" title=\"Le titre\">Bonjour "
