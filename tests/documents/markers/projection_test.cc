@@ -54,6 +54,36 @@ TEST(ProjectionTest, APairWithinAWordStaysThere) {
   EXPECT_EQ(Projected("<u>O</u>pen it", "öffne es", {0, 1}), "<u>öffne</u> es");
 }
 
+TEST(ProjectionTest, AMarkBehindAWordIsApartFromIt) {
+  EXPECT_EQ(Projected("The house<sup>1</sup> is big.", "Das Haus1 ist groß.", {0, 1, 2, 3, 4}),
+            "Das Haus<sup>1</sup> ist groß.");
+  EXPECT_EQ(Projected("The <b>house<sup>1,</sup><sup>2</sup></b> is", "Es ist das Haus1,2", {0, 2, 0, 1}),
+            "Es ist das <b>Haus<sup>1,</sup><sup>2</sup></b>");
+  EXPECT_EQ(Projected("<sup>1</sup>A house", "1Ein Haus", {0, 1}), "<sup>1</sup>Ein Haus");
+  EXPECT_EQ(Projected("10<sup>6</sup> times it", "es 106mal", {2, 0}), "es 10<sup>6</sup>mal");
+  // Other numbers.
+  EXPECT_EQ(Projected("in B<sup>1</sup> now", "in B21 jetzt", {0, 1, 2}), "in <sup>B21</sup> jetzt");
+  EXPECT_EQ(Projected("10<sup>6</sup> times", "1067 mal", {0, 1}), "<sup>1067</sup> mal");
+}
+
+TEST(ProjectionTest, AWordIsDividedAsItsTranslationIs) {
+  const std::string source = "See the note<sup>1</sup> and the table<sup>2</sup>.";
+  EXPECT_EQ(Projected(source, "Siehe note1 und die Tabelle2.", {0, 2, 3, 4, 5, 6}),
+            "Siehe note<sup>1</sup> und die Tabelle<sup>2</sup>.");
+  // Nothing of "table2" is in the translation.
+  EXPECT_EQ(Projected(source, "Siehe note1 und die Tabelle.", {0, 2, 3, 5, 5, 6}),
+            "Siehe note<sup>1</sup> und <sup>die Tabelle</sup>.");
+}
+
+TEST(ProjectionTest, APartOfAWordThatIsLinkedLessIsFound) {
+  const Unit unit = MakeUnit("10<sup>6</sup> times, 6 times");
+  const std::string translation = "106mal, 6mal";
+  Alignment alignment = Aligned(unit, translation, {1, 2, 3});
+  alignment.links[0].push_back({0, 0.5f});
+  alignment.links[2].push_back({0, 0.5f});
+  EXPECT_EQ(Flatten(unit.markers, ProjectMarkers(unit, translation, alignment)), "10<sup>6</sup>mal, 6mal");
+}
+
 TEST(ProjectionTest, WhatIsNotTranslatedIsAlignedWordByWord) {
   const Alignment alignment = AlignWithItself("2 3, 2 3");
   EXPECT_EQ(alignment.source.size(), 5u);
@@ -154,13 +184,14 @@ TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
       if (below(3) == 0)
         open.push_back(std::string(1, static_cast<char>('a' + below(3)))), source += "<" + open.back() + ">";
       if (below(4) == 0) source += "<x/>";
-      source += "word";
+      source += i > 0 && below(4) == 0 ? "1" : "word";
       if (below(5) == 0) source += "<y/>";
       if (!open.empty() && below(2) == 0) source += "</" + open.back() + ">", open.pop_back();
       if (below(8) == 0) source += "</b>";
       if (below(6) != 0) source += " ";
     }
-    for (size_t i = 0, words = below(12); i < words; ++i) translation += below(4) == 0 ? "wort." : "wort ";
+    constexpr const char* kWords[] = {"wort ", "wort.", "wort1 ", "1wort ", "word1 ", "1"};
+    for (size_t i = 0, words = below(12); i < words; ++i) translation += kWords[below(std::size(kWords))];
     Unit unit = MakeUnit(source);
     for (Marker& marker : unit.markers)
       marker.ordered = marker.ordered || (marker.kind == MarkerKind::kStandalone && below(2) == 0);
