@@ -42,22 +42,18 @@ PartContent ReadStyles(std::string_view bytes, const std::vector<XmlEvent>& even
   return {{}, LanguageEdits(bytes, events, options, *prefix + "lang", *prefix + "val")};
 }
 
-PartReader WordReaderOf(std::string_view name) {
-  if (name == "word/styles.xml") return ReadStyles;
-  if (IsDrawing(name, "word/")) return ReadDrawing;
-  if (!name.starts_with("word/") || !name.ends_with(".xml") || name.find('/', 5) != std::string_view::npos) {
-    return nullptr;
-  }
-  for (const std::string_view start : {"header", "footer", "footnotes", "endnotes"}) {
-    if (name.substr(5).starts_with(start)) return ReadWordPart;
-  }
-  return nullptr;
+PartReader WordReaderOf(const PackagePart& part) {
+  // What may be put into the text later is not translated.
+  if (part.name.find("/glossary/") != std::string::npos) return nullptr;
+  if (part.kind == PartKind::kWordStyles) return ReadStyles;
+  if (part.kind == PartKind::kDrawing) return ReadDrawing;
+  return part.kind == PartKind::kMain || part.kind == PartKind::kWordText ? ReadWordPart : nullptr;
 }
 
 }  // namespace
 
 ParsedDocument ParseDocx(std::string_view bytes, const ParseOptions& options) {
-  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", WordReaderOf, nullptr, "", ReadWordPart});
+  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", WordReaderOf});
 }
 
 }  // namespace salient

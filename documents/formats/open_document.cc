@@ -139,9 +139,10 @@ PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEv
   return content;
 }
 
-PartReader OpenDocumentReaderOf(std::string_view name) {
+PartReader OpenDocumentReaderOf(const PackagePart& part) {
+  const std::string& name = part.name;
   // A chart is a document in a folder of its own: "Object 1/content.xml".
-  const bool has_text = name == "content.xml" || name == "styles.xml" || name.ends_with("/content.xml");
+  const bool has_text = part.kind == PartKind::kMain || name == "styles.xml" || name.ends_with("/content.xml");
   return has_text ? ReadOpenDocumentPart : nullptr;
 }
 

@@ -7,10 +7,8 @@
 namespace salient {
 namespace {
 
-PartReader SlideReaderOf(std::string_view name) {
-  const bool text = (name.starts_with("ppt/slides/slide") || name.starts_with("ppt/notesSlides/notesSlide")) &&
-                    name.ends_with(".xml");
-  return text || IsDrawing(name, "ppt/") ? ReadDrawing : nullptr;
+PartReader SlideReaderOf(const PackagePart& part) {
+  return part.kind == PartKind::kSlide || part.kind == PartKind::kDrawing ? ReadDrawing : nullptr;
 }
 
 }  // namespace

@@ -69,9 +69,9 @@ class WorkbookReader {
  public:
   explicit WorkbookReader(const DocumentLimits& limits) : limits_(limits) {}
 
-  absl::Status FindTables(ZipArchive* archive) {
-    for (const std::string& sheet : archive->names()) {
-      if (!IsSheet(sheet)) continue;
+  absl::Status FindTables(const std::vector<PackagePart>& parts, ZipArchive* archive) {
+    for (const auto& [sheet, kind] : parts) {
+      if (kind != PartKind::kSheet) continue;
       const auto relationships = ReadRelationships(sheet, kWhat, limits_, archive);
       if (!relationships.ok()) return relationships.status();
       for (const Relationship& relationship : *relationships) {
@@ -87,9 +87,9 @@ class WorkbookReader {
   }
 
   // The fields of pivot tables, which have the names of their columns. A file does not always tell their cells.
-  absl::Status FindPivotFields(ZipArchive* archive) {
-    for (const std::string& name : archive->names()) {
-      if (!name.starts_with("xl/pivotCache/pivotCacheDefinition") || !name.ends_with(".xml")) continue;
+  absl::Status FindPivotFields(const std::vector<PackagePart>& parts, ZipArchive* archive) {
+    for (const auto& [name, kind] : parts) {
+      if (kind != PartKind::kPivotCache) continue;
       const absl::StatusOr<std::string> cache = archive->Read(name);
       if (!cache.ok()) return cache.status();
       const auto events = ParseXml(*cache, absl::StrCat(kWhat, ": ", name), limits_);
@@ -103,32 +103,27 @@ class WorkbookReader {
     return absl::OkStatus();
   }
 
-  PartReader ReaderOf(std::string_view name) {
-    if (name == kSharedStrings) {
+  PartReader ReaderOf(const PackagePart& part) {
+    if (part.kind == PartKind::kSharedStrings) {
       return [this](auto bytes, auto& events, auto& options) { return ReadSharedStrings(bytes, events, options); };
     }
-    if (IsDrawing(name, "xl/")) return ReadDrawing;
-    const bool has_captions = name.starts_with("xl/tables/table") || name.starts_with("xl/pivotTables/pivotTable");
-    if (has_captions && name.ends_with(".xml")) return ReadCaptions;
-    if (!IsSheet(name)) return nullptr;
-    return [this, sheet = std::string(name)](auto bytes, auto& events, auto& options) {
+    if (part.kind == PartKind::kDrawing) return ReadDrawing;
+    if (part.kind == PartKind::kTable || part.kind == PartKind::kPivotTable) return ReadCaptions;
+    if (part.kind != PartKind::kSheet) return nullptr;
+    return [this, sheet = part.name](auto bytes, auto& events, auto& options) {
       return ReadSheet(sheet, bytes, events, options);
     };
   }
 
   // A sheet without strings of its own, as Excel writes it, has all of them among the shared ones.
-  bool IsSkipped(const std::string& name, std::string_view bytes) const {
-    return IsSheet(name) && !headers_.contains(name) && bytes.find("inlineStr") == std::string_view::npos;
+  bool IsSkipped(const PackagePart& part, std::string_view bytes) const {
+    return part.kind == PartKind::kSheet && !headers_.contains(part.name) &&
+           bytes.find("inlineStr") == std::string_view::npos;
   }
 
   static constexpr char kWhat[] = "XLSX";
-  static constexpr std::string_view kSharedStrings = "xl/sharedStrings.xml";
 
  private:
-  static bool IsSheet(std::string_view name) {
-    return name.starts_with("xl/worksheets/sheet") && name.ends_with(".xml");
-  }
-
   PartContent ReadSheet(const std::string& sheet, std::string_view bytes, const std::vector<XmlEvent>& events,
                         const ParseOptions& options) {
     const std::optional<std::string> x = PrefixOfEither(bytes, events, kSheetTransitional, kSheetStrict);
@@ -181,13 +176,13 @@ class WorkbookReader {
 ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options) {
   WorkbookReader reader(options.limits);
   PackageRules rules{WorkbookReader::kWhat, "xl/workbook.xml"};
-  rules.reader_of = [&reader](std::string_view name) { return reader.ReaderOf(name); };
-  rules.prepare = [&reader](ZipArchive* archive) {
-    const absl::Status status = reader.FindTables(archive);
-    return status.ok() ? reader.FindPivotFields(archive) : status;
+  rules.reader_of = [&reader](const PackagePart& part) { return reader.ReaderOf(part); };
+  rules.prepare = [&reader](const std::vector<PackagePart>& parts, ZipArchive* archive) {
+    const absl::Status status = reader.FindTables(parts, archive);
+    return status.ok() ? reader.FindPivotFields(parts, archive) : status;
   };
-  rules.last_part = WorkbookReader::kSharedStrings;
-  rules.is_skipped = [&reader](const std::string& name, std::string_view part) { return reader.IsSkipped(name, part); };
+  rules.last_kind = PartKind::kSharedStrings;
+  rules.is_skipped = [&reader](const PackagePart& part, std::string_view text) { return reader.IsSkipped(part, text); };
   return ParsePackage(bytes, options, rules);
 }
 

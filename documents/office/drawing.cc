@@ -25,15 +25,6 @@ std::string PlainDrawingProperties(std::string_view properties, const std::strin
 
 }  // namespace
 
-bool IsDrawing(std::string_view name, std::string_view folder) {
-  if (!name.starts_with(folder) || !name.ends_with(".xml")) return false;
-  name.remove_prefix(folder.size());
-  for (const std::string_view start : {"charts/chart", "diagrams/data", "diagrams/drawing", "drawings/drawing"}) {
-    if (name.starts_with(start)) return true;
-  }
-  return false;
-}
-
 PartContent ReadDrawing(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
   const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kDrawingTransitional, kDrawingStrict);
   if (!prefix.has_value()) return {};

@@ -9,11 +9,7 @@
 
 namespace salient {
 
-// Whether a part holds text that is drawn on a page: text boxes, SmartArt (its data, and the shapes that were drawn of
-// them, which have the same texts), titles of charts. `folder` is the format's: "ppt/". What a chart takes from cells
-// is not read, because it would become that of the cells again.
-bool IsDrawing(std::string_view name, std::string_view folder);
-
+// What a chart takes from cells is not read, because it would become that of the cells again.
 PartContent ReadDrawing(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options);
 
 }  // namespace salient

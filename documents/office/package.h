@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "documents/document.h"
+#include "documents/office/part_kinds.h"
 #include "documents/patch.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/syntax/zip_archive.h"
@@ -27,19 +29,24 @@ struct PartContent {
 using PartReader = std::function<PartContent(std::string_view bytes, const std::vector<XmlEvent>& events,
                                              const ParseOptions& options)>;
 
+struct PackagePart {
+  std::string name;
+  PartKind kind = PartKind::kOther;
+};
+
 struct PackageRules {
   const char* what;  // name of the format, for errors
   // The part that every file of the format has: the main part, if the archive's relationships do not name another one
   // in the same folder, such as word/document2.xml.
   const char* needed_part;
-  // The reader of the part of this name; none: the part is copied unchanged.
-  std::function<PartReader(std::string_view name)> reader_of;
-  // Called before parts are read, if the readers must know something of other parts.
-  std::function<absl::Status(ZipArchive* archive)> prepare;
-  std::string_view last_part;   // read after all others, because its reader must know something of them
-  PartReader main_part_reader;  // none: reader_of tells
+  // The reader of a part; none: the part is copied unchanged.
+  std::function<PartReader(const PackagePart& part)> reader_of;
+  // Called with all parts before they are read, if the readers must know something of other parts.
+  std::function<absl::Status(const std::vector<PackagePart>& parts, ZipArchive* archive)> prepare;
+  // What is read after all others, because its reader must know something of them.
+  std::optional<PartKind> last_kind;
   // Whether a part has nothing to read, so that it need not be parsed; may be null.
-  std::function<bool(const std::string& name, std::string_view bytes)> is_skipped;
+  std::function<bool(const PackagePart& part, std::string_view bytes)> is_skipped;
 };
 
 ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules);

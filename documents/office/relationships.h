@@ -14,7 +14,7 @@ namespace salient {
 
 struct Relationship {
   std::string type;    // an address whose last word says what the target is: ".../relationships/table"
-  std::string target;  // the name of a part, which the archive may lack
+  std::string target;  // the name of a part, as the archive has it unless it lacks the part
 };
 
 // The name of the entry that a part in `folder` ("xl/worksheets/", or "") calls `target`: "../tables/table1.xml", or

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/input.h"
 
@@ -61,11 +62,18 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_
       return absl::InvalidArgumentError(
           absl::StrCat(archive.what_, ": the archive has two entries ", archive.names_.back(), "; pack it anew"));
     }
+    archive.lower_names_.emplace(absl::AsciiStrToLower(archive.names_.back()), archive.names_.back());
   }
   return archive;
 }
 
 bool ZipArchive::Has(std::string_view name) const { return sorted_names_.contains(name); }
+
+std::optional<std::string> ZipArchive::Find(std::string_view name) const {
+  if (Has(name)) return std::string(name);
+  const auto found = lower_names_.find(absl::AsciiStrToLower(std::string(name)));
+  return found == lower_names_.end() ? std::nullopt : std::optional(found->second);
+}
 
 absl::Status ZipArchive::AddSize(const std::string& name, int64_t* unpacked) const {
   zip_stat_t stat;

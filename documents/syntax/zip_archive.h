@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ class ZipArchive {
 
   const std::vector<std::string>& names() const { return names_; }
   bool Has(std::string_view name) const;
+  // The entry of that name, or of one that differs from it only in the case of ASCII letters.
+  std::optional<std::string> Find(std::string_view name) const;
 
   // RESOURCE_EXHAUSTED if Read would refuse one of these entries because of its size. Reads the directory only.
   absl::Status CheckSizes(const std::vector<std::string>& names) const;
@@ -46,6 +49,7 @@ class ZipArchive {
   std::unique_ptr<::zip, Close> archive_;
   std::vector<std::string> names_;  // in the archive's order
   std::set<std::string, std::less<>> sorted_names_;
+  std::map<std::string, std::string> lower_names_;  // the first of each name in lower case
   int64_t unpacked_ = 0;
 };
 

@@ -1,5 +1,7 @@
 // PowerPoint, Excel and OpenDocument files, what Word files have in common with them, and the archives of all.
 
+#include <array>
+
 #include "documents/syntax/zip_archive.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -46,6 +48,58 @@ TEST(OfficeTest, RelationshipsNameTheMainPart) {
   const std::string lost = MakeZip({{"_rels/.rels", MainPartIs("word/lost.xml")}, {"word/other.xml", main}});
   EXPECT_THAT(RefusalAs("docx", lost), HasSubstr("has no word/document.xml"));
   EXPECT_THAT(RefusalAs("docx", MakeZip({{"_rels/.rels", "<a>"}})), HasSubstr("_rels/.rels: line 1"));
+}
+
+constexpr char kOfficeTypes[] = "application/vnd.openxmlformats-officedocument.";
+
+// An archive whose parts have any names: of each part its name, the end of its type, and its text.
+std::string TypedZip(const std::string& main, const std::vector<std::array<std::string, 3>>& parts) {
+  std::vector<std::pair<std::string, std::string>> entries = {{"[content_types].xml", ""}, {main, "<x/>"}};
+  for (const auto& [name, type, text] : parts) {
+    entries[0].second += "<Override PartName=\"/" + name + "\" ContentType=\"" + kOfficeTypes + type + "+xml\"/>";
+    entries.emplace_back(name, text);
+  }
+  entries[0].second = "<Types>" + entries[0].second + "</Types>";
+  return MakeZip(entries);
+}
+
+TEST(OfficeTest, TypesTellWhatPartsAre) {
+  const auto word = [](const std::string& text) {
+    return "<w:x " + std::string(kWordSpace) + "><w:p><w:r><w:t>" + text + "</w:t></w:r></w:p></w:x>";
+  };
+  const auto drawn = [](const std::string& text) {
+    return "<x xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"><a:p><a:r><a:t>" + text +
+           "</a:t></a:r></a:p></x>";
+  };
+  const std::string styles = "<w:styles " + std::string(kWordSpace) + "><w:lang w:val=\"en-US\"/></w:styles>";
+  const std::string docx = TypedZip("word/document.xml", {{"word/a.xml", "wordprocessingml.header", word("Top")},
+                                                          {"b.xml", "wordprocessingml.footer", word("Bottom")},
+                                                          {"word/c/fn.xml", "wordprocessingml.footnotes", word("Foot")},
+                                                          {"word/d.xml", "wordprocessingml.endnotes", word("End")},
+                                                          {"word/e.xml", "wordprocessingml.comments", word("Comment")},
+                                                          {"word/f.xml", "drawingml.chart", drawn("Chart")},
+                                                          {"word/g.xml", "wordprocessingml.styles", styles},
+                                                          {"word/glossary/h.xml", "wordprocessingml.header", word("X")},
+                                                          {"word/header1.xml", "another", word("Header")}});
+  EXPECT_THAT(Shown(*ParseAs("docx", docx)),
+              ::testing::UnorderedElementsAre("Top", "Bottom", "Foot", "End", "Chart", "Header"));
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const auto german = ParseAs("docx", docx, {.source_language = "en", .target_language = "de"});
+  EXPECT_THAT(PartOf(RenderRot13(*german), "word/g.xml"), HasSubstr("<w:lang w:val=\"de\"/>"));
+
+  const std::string pptx =
+      TypedZip("ppt/presentation.xml", {{"ppt/slides/s1.xml", "presentationml.slide", drawn("Slide")},
+                                        {"ppt/notes/n1.xml", "presentationml.notesSlide", drawn("Notes")},
+                                        {"ppt/l1.xml", "presentationml.slideLayout", drawn("Layout")},
+                                        {"ppt/d1.xml", "drawingml.diagramData", drawn("Diagram")}});
+  EXPECT_THAT(Shown(*ParseAs("pptx", pptx)), ::testing::UnorderedElementsAre("Slide", "Notes", "Diagram"));
+  ExpectTranslationIsRead("pptx", pptx);
+}
+
+TEST(OfficeTest, DamagedTypesAreRefused) {
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"[Content_Types].xml", "<a>"}, {"word/document.xml", "<x/>"}})),
+              HasSubstr("DOCX: [Content_Types].xml: line 1"));
 }
 
 TEST(PptxTest, ParagraphsOfSlides) {
@@ -246,6 +300,39 @@ TEST(XlsxTest, BrokenTablesKeepNothing) {
                                           table, "<si><t>text</t></si>"));
     EXPECT_THAT(TextsOf(*document), ElementsAre("text")) << table;
   }
+}
+
+TEST(XlsxTest, PartsMayHaveAnyNames) {
+  const std::string space = kSheetSpace;
+  const auto sheet = [&](const std::string& texts) {
+    return "<worksheet " + space + "><sheetData><row>" + texts + "</row></sheetData></worksheet>";
+  };
+  const std::string cells = sheet(
+      "<c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"inlineStr\"><is><t>Sales</t></is></c><c r=\"C1\" "
+      "t=\"inlineStr\"><is><t>Cell</t></is></c>");
+  const std::string strings = "<sst " + space + "><si><t>Header</t></si><si><t>String</t></si></sst>";
+  const std::string table = "<table " + space + " ref=\"A1:A2\"><tableColumn totalsRowLabel=\"Total\"/></table>";
+  const std::string fields = "<pivotCacheDefinition " + space + "><cacheField name=\"Sales\"/></pivotCacheDefinition>";
+  const std::string relationships =
+      "<Relationships><Relationship Id=\"1\" Type=\"http://x/table\" Target=\"TABLE.xml\"/></Relationships>";
+  // What lists the parts spells their names in another case.
+  for (const char* name : {"xl/SharedStrings.xml", "xl/strings.xml", "xl/a/strings.xml"}) {
+    std::vector<std::array<std::string, 3>> parts = {{name, "spreadsheetml.sharedStrings", strings},
+                                                     {"xl/data.xml", "spreadsheetml.worksheet", cells},
+                                                     {"xl/Table.xml", "spreadsheetml.table", table},
+                                                     {"xl/fields.xml", "spreadsheetml.pivotCacheDefinition", fields},
+                                                     {"xl/_rels/Data.xml.rels", "relationships", relationships}};
+    const std::string xlsx = TypedZip("xl/Workbook.xml", parts);
+    EXPECT_THAT(TextsOf(*ParseAs("xlsx", xlsx)), ::testing::UnorderedElementsAre("Cell", "String", "Total")) << name;
+    ExpectIdentity("xlsx", xlsx);
+    ExpectTranslationIsRead("xlsx", xlsx);
+  }
+  const std::string two =
+      MakeZip({{"xl/workbook.xml", "<x/>"},
+               {"xl/a.xml", "<sst " + space + "><si><t>String</t></si></sst>"},
+               {"[Content_Types].xml", "<Types><Override PartName=\"/XL/A.xml\" ContentType=\"" +
+                                           std::string(kOfficeTypes) + "SpreadsheetML.sharedStrings+xml\"/></Types>"}});
+  EXPECT_THAT(TextsOf(*ParseAs("xlsx", two)), ElementsAre("String"));
 }
 
 // XML takes a bare carriage return for a line feed.
