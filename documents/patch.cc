@@ -39,10 +39,13 @@ class PatchedText::Renderer {
       const PlacedUnit& unit = text.units_[i];
       if (unit.always || translations[i] != unit.unit.source) changes_.push_back({unit.place, &unit, i, nullptr});
     }
-    for (const Edit& edit : text.edits_) changes_.push_back({edit.place, nullptr, 0, &edit});
-    std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
-      return a.place.begin != b.place.begin ? a.place.begin < b.place.begin : a.place.end > b.place.end;
-    });
+    std::stable_sort(changes_.begin(), changes_.end(), ComesBefore);
+    const size_t written = changes_.size();
+    for (const Edit& edit : text.edits_) {
+      if (edit.only_with.has_value() && !HasChange(*edit.only_with, written)) continue;
+      changes_.push_back({edit.place, nullptr, 0, &edit});
+    }
+    std::stable_sort(changes_.begin(), changes_.end(), ComesBefore);
   }
 
   // The bytes of `range` with the changes that lie within, but for `outer`.
@@ -69,6 +72,18 @@ class PatchedText::Renderer {
     size_t index = 0;
     const Edit* edit = nullptr;
   };
+
+  static bool ComesBefore(const Change& a, const Change& b) {
+    return a.place.begin != b.place.begin ? a.place.begin < b.place.begin : a.place.end > b.place.end;
+  }
+
+  // Whether one of the first `count` changes, which are sorted, begins in the range.
+  bool HasChange(ByteRange range, size_t count) const {
+    const auto end = changes_.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto change = std::lower_bound(changes_.begin(), end, range.begin,
+                                         [](const Change& c, size_t begin) { return c.place.begin < begin; });
+    return change != end && change->place.begin < range.end;
+  }
 
   std::string WriteUnit(const Change& change) const {
     std::vector<std::string> markers;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct PlacedUnit {
 struct Edit {
   ByteRange place;
   std::string bytes;
+  std::optional<ByteRange> only_with = std::nullopt;  // made only if a unit within this range is written
 };
 
 class PatchedText {

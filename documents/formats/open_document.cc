@@ -1,5 +1,5 @@
 // OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers, charts,
-// titles and descriptions of pictures.
+// titles and descriptions of pictures, values of cells.
 //
 // A paragraph is mixed content as in HTML: spans, links, content controls and texts with ruby are pairs of markers;
 // notes, frames, tabs and breaks are single markers, and paragraphs within notes and frames are units of their own. Not
@@ -22,6 +22,7 @@ using Kind = XmlEvent::Kind;
 
 constexpr std::string_view kText = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
 constexpr std::string_view kOffice = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
+constexpr std::string_view kTable = "urn:oasis:names:tc:opendocument:xmlns:table:1.0";
 constexpr std::string_view kExtensions = "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0";
 constexpr std::string_view kSvg = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0";
 constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0";
@@ -29,11 +30,13 @@ constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:
 class OdfReader {
  public:
   OdfReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
-            const std::string& text, const std::string& office, const std::string& extensions, const std::string& svg)
+            const std::string& text, const std::string& office, const std::string& table, const std::string& extensions,
+            const std::string& svg)
       : bytes_(bytes),
         events_(events),
         text_(text),
         office_(office),
+        table_(table),
         blocks_{text + "p", text + "h", svg + "title", svg + "desc"},
         pairs_{text + "span", text + "a",         text + "meta",
                text + "ruby", text + "ruby-base", extensions + "content-control"},
@@ -46,6 +49,8 @@ class OdfReader {
       if (event.kind != Kind::kStart) continue;
       if (event.name == text_ + "tracked-changes" || event.name == office_ + "annotation" || IsNumber(event)) {
         i = event.match;
+      } else if (event.name == table_ + "table-cell" || event.name == table_ + "covered-table-cell") {
+        TakeValue(i);
       } else if (std::find(blocks_.begin(), blocks_.end(), event.name) != blocks_.end()) {
         TakeContent(i);
         builder_.FinishEscaped(EscapeXml, &content_.units);
@@ -59,6 +64,41 @@ class OdfReader {
   bool IsNumber(const XmlEvent& event) const {
     const std::string_view type = AttributeOf(bytes_, event, office_ + "value-type");
     return !type.empty() && type != "string";
+  }
+
+  // A string in a cell is its value, and its paragraphs show it, or it has no attribute and the paragraphs are its
+  // value. Where both have the same text, it is translated once: a changed cell has paragraphs alone. They differ where
+  // the cell's format adds to the value.
+  void TakeValue(size_t cell) {
+    const XmlEvent& event = events_[cell];
+    const std::string name = office_ + "string-value";
+    const std::optional<ByteRange> value = FindAttribute(bytes_, event.range, name);
+    if (!value.has_value() || FindAttribute(bytes_, event.range, table_ + "formula").has_value()) return;
+    if (WithoutSpace(AttributeText(bytes_, event, name)) == WithoutSpace(ShownText(cell))) {
+      const ByteRange whole{event.range.begin, events_[event.match].range.end};
+      content_.edits.push_back({WholeAttribute(bytes_, *value, name), "", whole});
+    } else {
+      builder_.AddTextWithReferences(*value, /*in_attribute=*/true);
+      builder_.FinishEscaped(EscapeXmlAttribute, &content_.units);
+    }
+  }
+
+  // The text of a cell's paragraphs.
+  std::string ShownText(size_t cell) const {
+    std::string shown;
+    for (size_t i = cell + 1; i < events_[cell].match; ++i) {
+      if (events_[i].kind != Kind::kStart) continue;
+      if (events_[i].name == text_ + "p") {
+        for (size_t k = i + 1; k < events_[i].match; ++k) shown += events_[k].text;
+      }
+      i = events_[i].match;
+    }
+    return shown;
+  }
+
+  static std::string WithoutSpace(std::string text) {
+    std::erase_if(text, IsSpace);
+    return text;
   }
 
   void TakeContent(size_t start) {
@@ -88,9 +128,9 @@ class OdfReader {
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
-  const std::string text_, office_;        // prefixes
-  const std::vector<std::string> blocks_;  // elements whose content is a unit
-  const std::vector<std::string> pairs_;   // elements that are part of their sentence
+  const std::string text_, office_, table_;  // prefixes
+  const std::vector<std::string> blocks_;    // elements whose content is a unit
+  const std::vector<std::string> pairs_;     // elements that are part of their sentence
   const size_t most_markers_;
   UnitBuilder builder_;
   PartContent content_;
@@ -130,11 +170,12 @@ PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEv
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
   const std::optional<std::string> extensions = PrefixOf(bytes, events, kExtensions);
   if (text.has_value()) {
-    content = OdfReader(bytes, events, options, *text, office.value_or("office:"), extensions.value_or("loext:"),
+    content = OdfReader(bytes, events, options, *text, office.value_or("office:"),
+                        PrefixOf(bytes, events, kTable).value_or("table:"), extensions.value_or("loext:"),
                         PrefixOf(bytes, events, kSvg).value_or("svg:"))
                   .Read();
   }
-  content.edits = OdfLanguageEdits(bytes, events, options);
+  for (Edit& edit : OdfLanguageEdits(bytes, events, options)) content.edits.push_back(std::move(edit));
   for (Edit& edit : EncodingEdits(bytes)) content.edits.push_back(std::move(edit));
   return content;
 }

@@ -26,13 +26,17 @@ std::string WithoutElement(std::string_view xml, const std::string& name) {
   return without.append(xml.substr(done));
 }
 
+ByteRange WholeAttribute(std::string_view bytes, ByteRange value, std::string_view name) {
+  return {bytes.rfind(name, value.begin - 1) - 1, value.end + 1};
+}
+
 std::string WithoutAttribute(std::string tag, const std::string& name) {
   const size_t end = tag.find('>');
   if (end == std::string::npos) return tag;
   const std::optional<ByteRange> value = FindAttribute(tag, {0, end + 1}, name);
   if (!value.has_value()) return tag;
-  const size_t begin = tag.rfind(name, value->begin - 1) - 1;  // with one space before it
-  return tag.erase(begin, value->end + 1 - begin);
+  const ByteRange whole = WholeAttribute(tag, *value, name);
+  return tag.erase(whole.begin, whole.end - whole.begin);
 }
 
 std::vector<Edit> LanguageEdits(std::string_view bytes, const std::vector<XmlEvent>& events,

@@ -18,6 +18,8 @@ std::optional<std::string> PrefixOfEither(std::string_view bytes, const std::vec
 
 // `xml` without all empty elements `name`: `<w:lang w:val="en-US"/>`.
 std::string WithoutElement(std::string_view xml, const std::string& name);
+// The range of an attribute with the space before it; `value` is that of its value (FindAttribute).
+ByteRange WholeAttribute(std::string_view bytes, ByteRange value, std::string_view name);
 // A start tag without an attribute.
 std::string WithoutAttribute(std::string tag, const std::string& name);
 

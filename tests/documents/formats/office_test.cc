@@ -434,6 +434,38 @@ TEST(OpenDocumentTest, ParagraphsAndNotes) {
   EXPECT_EQ(ZipArchive::Open(RenderRot13(*document), "odt", {})->names()[0], "mimetype");
 }
 
+TEST(OpenDocumentTest, AStringIsTheValueOfItsCell) {
+  const std::string begin = "<table:table-cell office:value-type=\"string\"", end = "</table:table-cell>";
+  const auto content = [](const std::string& cells) {
+    return "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+           "xmlns:table=\"urn:oasis:names:tc:opendocument:xmlns:table:1.0\" "
+           "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><table:table>" +
+           cells + "</table:table></office:document-content>";
+  };
+  const std::string cell = begin + " office:string-value=\"The red  car &amp;\" x=\"y\"><text:p>The <text:span>red" +
+                           "</text:span><text:s text:c=\"2\"/>car</text:p><text:p>&amp;</text:p>" + end;
+  const std::string formula =
+      begin + " table:formula=\"of:=A1\" office:string-value=\"One\"><text:p>One</text:p>" + end;
+  const std::string shown =
+      "<table:covered-table-cell office:value-type=\"string\" office:string-value=\"Two\"><text:p>Number Two</text:p>"
+      "</table:covered-table-cell>";
+  const std::string ods = MakeZip({{"content.xml", content(cell + formula + shown)}});
+  const auto document = ParseAs("odt", ods);
+  EXPECT_THAT(TextsOf(*document), ElementsAre("The redcar", "One", "Two", "Number Two"));
+  ExpectIdentity("odt", ods);
+  ExpectTranslationIsRead("odt", ods);
+  EXPECT_EQ(PartOf(RenderRot13(*document), "content.xml"),
+            content(begin + " x=\"y\"><text:p>Gur <text:span>erq</text:span><text:s text:c=\"2\"/>pne</text:p>" +
+                    "<text:p>&amp;</text:p>" + end + begin +
+                    " table:formula=\"of:=A1\" office:string-value=\"One\"><text:p>Bar</text:p>" + end +
+                    "<table:covered-table-cell office:value-type=\"string\" office:string-value=\"Gjb\"><text:p>Ahzore "
+                    "Gjb</text:p></table:covered-table-cell>"));
+  const std::string two = MakeZip({{"content.xml", content(cell + cell)}});
+  MarkedText changed = ParseAs("odt", two)->units()[0].source, same = changed;
+  changed.text[0] = 't';
+  EXPECT_THAT(PartOf(*ParseAs("odt", two)->Render({same, changed}), "content.xml"), HasSubstr(cell + begin + " x="));
+}
+
 TEST(OpenDocumentTest, BreaksAndTabsEndSegments) {
   const std::string content =
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
