@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/office/character_escapes.h"
 #include "documents/office/word_fields.h"
 #include "documents/units/string_unit.h"
@@ -116,7 +117,8 @@ class RunReader {
         names_(names),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false, /*leave_out_ends=*/false}),
         fields_(FindFields(bytes, events, names.prefix, names.opaque)),
-        escape_(names.escapes_characters ? EscapeCharactersAndXml : EscapeXml) {
+        escape_(names.escapes_characters ? EscapeCharactersAndXml : EscapeXml),
+        control_(names.prefix + "sdt") {
     runs_before_.resize(events.size() + 1);
     paragraphs_before_.resize(events.size() + 1);
     for (size_t i = 0; i < events.size(); ++i) {
@@ -129,6 +131,10 @@ class RunReader {
   PartContent Read() {
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
+      if (IsFilledByWord(i)) {
+        i = Match(i);
+        continue;
+      }
       if (events_[i].name == names_.paragraph) TakeParagraph(i);
       if (events_[i].name.ends_with(":docPr") || events_[i].name.ends_with(":cNvPr")) TakeDescription(i);
     }
@@ -335,9 +341,24 @@ class RunReader {
 
   // Whether an element is kept with the runs in it.
   bool IsKept(size_t i) const {
-    if (IsNamed(events_[i].name, names_.opaque)) return true;
+    if (IsNamed(events_[i].name, names_.opaque) || IsFilledByWord(i)) return true;
     return events_[i].name == names_.prefix + "fldSimple" &&
            !IsResultTranslated(AttributeOf(bytes_, events_[i], names_.prefix + "instr"));
+  }
+
+  // Whether an element is a content control whose text is not free: it is bound to data from which Word writes it
+  // again, or is one of a list or a date. The prompt of an empty control is text.
+  bool IsFilledByWord(size_t control) const {
+    if (events_[control].name != control_) return false;
+    bool is_filled = false, has_prompt = false;
+    for (size_t i = control + 1; i < Match(control); ++i) {
+      if (events_[i].kind != Kind::kStart || events_[i].name == control_ + "Pr") continue;  // its properties are within
+      const std::string_view name = std::string_view(events_[i].name).substr(events_[i].name.find(':') + 1);
+      is_filled = is_filled || IsOneOf(name, {"dataBinding", "dropDownList", "comboBox", "date"});
+      has_prompt = has_prompt || name == "showingPlcHdr";
+      i = Match(i);
+    }
+    return is_filled && !has_prompt;
   }
 
   std::string ReadProperties(size_t run) const {
@@ -474,6 +495,7 @@ class RunReader {
   UnitBuilder builder_;
   const std::vector<FieldPart> fields_;
   std::string (*const escape_)(std::string_view);
+  const std::string control_;                            // the name of content controls
   std::deque<std::string> decoded_;                      // parts of texts
   std::vector<size_t> runs_before_, paragraphs_before_;  // before each event
   PartContent content_;

@@ -178,6 +178,33 @@ TEST(DocxTest, ResultsOfLinksAreTranslated) {
                         TextRunOf("gung cntr") + RunOf(FieldMark("end"))));
 }
 
+TEST(DocxTest, ContentControlsThatWordFillsAreKept) {
+  const auto control = [](const std::string& properties, const std::string& content) {
+    return "<w:sdt><w:sdtPr><w:alias w:val=\"A\"/>" + properties + "</w:sdtPr><w:sdtContent>" + content +
+           "</w:sdtContent></w:sdt>";
+  };
+  const std::string list = "<w:dropDownList><w:listItem w:displayText=\"Open\" w:value=\"o\"/></w:dropDownList>";
+  for (const std::string& properties :
+       {list, std::string("<w:comboBox/>"), std::string("<w:date w:fullDate=\"x\"/>"),
+        std::string("<w:dataBinding w:xpath=\"/a\"/><w:text/>"), std::string("<w15:dataBinding xmlns:w15=\"w15\"/>")}) {
+    const std::string in_text = control(properties, TextRunOf("Open")),
+                      of_text = control(properties, "<w:p>" + TextRunOf("The title") + "</w:p>"),
+                      body = "<w:p>" + TextRunOf("State: ") + in_text + TextRunOf(" today") + "</w:p>" + of_text;
+    const auto document = ParseAs("docx", Docx(body));
+    EXPECT_THAT(Shown(*document), ElementsAre("State: ⟦" + in_text + "⟧ today"));
+    EXPECT_EQ(Body(RenderRot13(*document)),
+              "<w:p>" + TextRunOf("Fgngr: ") + in_text + TextRunOf(" gbqnl") + "</w:p>" + of_text);
+  }
+  for (const std::string& properties :
+       {std::string("<w:text/>"), std::string("<w:richText/>"), "<w:showingPlcHdr/>" + list}) {
+    const std::string docx = Docx("<w:p>" + TextRunOf("State: ") + control(properties, TextRunOf("open")) + "</w:p>" +
+                                  control(properties, "<w:p>" + TextRunOf("The title") + "</w:p>"));
+    EXPECT_THAT(ParseAs("docx", docx)->units()[0].source.text, "State: open");
+    EXPECT_THAT(ParseAs("docx", docx)->units()[1].source.text, "The title");
+    ExpectTranslationIsRead("docx", docx);
+  }
+}
+
 TEST(DocxTest, EntriesOfATableOfContentsAreTranslated) {
   const std::string begin = RunOf(FieldMark("begin")) + RunOf(Instruction(" TOC \\o ")) + RunOf(FieldMark("separate"));
   const std::string page = Field("PAGEREF a", "3"), end = RunOf(FieldMark("end"));
