@@ -1,6 +1,7 @@
-// Spreadsheets: the strings of cells and what is drawn are translated. Numbers and formulas are not, nor the names of
-// sheets, because formulas refer to them. For the same reason the headers of tables are not: they are the names of the
-// columns. Nor are the headers of what a pivot table shows: it finds its fields by them.
+// Spreadsheets: the strings of cells, what is drawn, and what is shown beside cells are translated. Numbers and
+// formulas are not, nor the names of sheets, because formulas refer to them. For the same reason the headers of tables
+// are not: they are the names of the columns. Nor are the headers of what a pivot table shows: it finds its fields by
+// them.
 
 #include <algorithm>
 #include <map>
@@ -17,6 +18,7 @@
 #include "documents/office/runs.h"
 #include "documents/office/table_headers.h"
 #include "documents/units/unit_builder.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -42,6 +44,51 @@ PartContent ReadCaptions(std::string_view bytes, const std::vector<XmlEvent>& ev
     }
   }
   return content;
+}
+
+// What Excel shows beside cells, and the most UTF-16 units with which it opens the file.
+struct Hint {
+  std::string_view element;
+  const char* attribute;
+  size_t most;
+};
+constexpr Hint kHints[] = {{"dataValidation", "promptTitle", 32},
+                           {"dataValidation", "prompt", 255},
+                           {"dataValidation", "errorTitle", 32},
+                           {"dataValidation", "error", 255},
+                           {"hyperlink", "tooltip", 255}};
+
+std::string Shortened(std::string text, size_t most) {
+  size_t count = 0, kept = 0;  // kept: bytes beside which "…" has its place
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (ContinuesCharacter(text[at])) continue;
+    if (count < most) kept = at;
+    count += static_cast<unsigned char>(text[at]) < 0xf0 ? 1 : 2;
+  }
+  return count > most ? text.substr(0, kept) + "…" : text;
+}
+
+void ReadHints(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
+               std::vector<PlacedUnit>* units) {
+  UnitBuilder builder(bytes,
+                      {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false, /*leave_out_ends=*/false});
+  for (const XmlEvent& event : events) {
+    if (event.kind != XmlEvent::Kind::kStart) continue;
+    const std::string_view element = std::string_view(event.name).substr(event.name.find(':') + 1);
+    for (const Hint& hint : kHints) {
+      if (element != hint.element) continue;
+      const std::optional<ByteRange> value = FindAttribute(bytes, event.range, hint.attribute);
+      if (!value.has_value()) continue;
+      builder.AddDecoded(*value, WithoutCharacterEscapes(AttributeText(bytes, event, hint.attribute)));
+      PlacedUnit unit;
+      if (!builder.Finish(&unit)) continue;
+      unit.place = *value;
+      unit.write = [most = hint.most](const Unit& source, const MarkedText& translation, const auto&) {
+        return EscapeXmlAttribute(WithCharacterEscapes(Shortened(Flatten(source.markers, translation), most)));
+      };
+      units->push_back(std::move(unit));
+    }
+  }
 }
 
 // The strings in elements `element`, but for those that begin in one of the ranges `kept`, which are in order, and
@@ -115,10 +162,13 @@ class WorkbookReader {
     };
   }
 
-  // A sheet without strings of its own, as Excel writes it, has all of them among the shared ones.
+  // A sheet without strings of its own, as Excel writes it, has all of them among the shared ones. It may be too large
+  // to be read; then its hints stay.
   bool IsSkipped(const PackagePart& part, std::string_view bytes) const {
-    return part.kind == PartKind::kSheet && !headers_.contains(part.name) &&
-           bytes.find("inlineStr") == std::string_view::npos;
+    const auto has = [bytes](std::string_view text) { return bytes.find(text) != std::string_view::npos; };
+    if (part.kind != PartKind::kSheet || headers_.contains(part.name) || has("inlineStr")) return false;
+    const bool has_hints = has(" prompt") || has(" error") || has(" tooltip=");
+    return !has_hints || 2 * std::count(bytes.begin(), bytes.end(), '<') > limits_.max_events;
   }
 
   static constexpr char kWhat[] = "XLSX";
@@ -136,7 +186,9 @@ class WorkbookReader {
         KeepSharedString(bytes, events, *x, cell);
       }
     }
-    return ReadStrings(bytes, events, options, *x, "is", kept, kept_texts_);
+    PartContent content = ReadStrings(bytes, events, options, *x, "is", kept, kept_texts_);
+    ReadHints(bytes, events, options, &content.units);
+    return content;
   }
 
   // Remembers the string that a cell refers to: <c r="A1" t="s"><v>12</v></c>.

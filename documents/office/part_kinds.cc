@@ -28,6 +28,7 @@ constexpr KnownPart kKnownParts[] = {
     {PartKind::kWordText, ".wordprocessingml.footnotes+xml", "footnotes"},
     {PartKind::kWordText, ".wordprocessingml.endnotes+xml", "endnotes"},
     {PartKind::kWordStyles, ".wordprocessingml.styles+xml", "styles.xml"},
+    {PartKind::kWordNumbering, ".wordprocessingml.numbering+xml", "numbering.xml"},
     {PartKind::kSlide, ".presentationml.slide+xml", "slides/slide"},
     {PartKind::kSlide, ".presentationml.notesSlide+xml", "notesSlides/notesSlide"},
     {PartKind::kSheet, ".spreadsheetml.worksheet+xml", "worksheets/sheet"},

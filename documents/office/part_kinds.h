@@ -20,6 +20,7 @@ enum class PartKind {
   kDrawing,
   kWordText,  // headers, footers and notes of a text
   kWordStyles,
+  kWordNumbering,
   kSlide,  // and its notes
   kSheet,
   kSharedStrings,

@@ -244,6 +244,19 @@ void VisitAttributes(std::string_view bytes, ByteRange tag, const Visitor& visit
   }
 }
 
+// A reference to a tab or a line break keeps it in an attribute, where a bare one is read as a space.
+CharacterReference ReadAttributeReference(std::string_view text, size_t at) {
+  constexpr struct {
+    std::string_view spelling;
+    const char* character;
+  } kSpaces[] = {{"&#9;", "\t"}, {"&#10;", "\n"}, {"&#13;", "\r"}, {"&#x9;", "\t"}, {"&#xa;", "\n"}, {"&#xd;", "\r"}};
+  for (const auto& space : kSpaces) {
+    const std::string spelled(text.substr(at, space.spelling.size()));
+    if (absl::AsciiStrToLower(spelled) == space.spelling) return {spelled.size(), space.character};
+  }
+  return ReadCharacterReference(text, at);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
@@ -276,7 +289,7 @@ std::string AttributeText(std::string_view bytes, const XmlEvent& event, std::st
   const std::string_view value = AttributeOf(bytes, event, name);
   std::string text;
   for (size_t at = 0; at < value.size();) {
-    const CharacterReference reference = value[at] == '&' ? ReadCharacterReference(value, at) : CharacterReference{};
+    const CharacterReference reference = value[at] == '&' ? ReadAttributeReference(value, at) : CharacterReference{};
     text.append(reference.length > 0 ? std::string_view(reference.text) : value.substr(at, 1));
     at += std::max<size_t>(reference.length, 1);
   }

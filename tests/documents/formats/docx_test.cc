@@ -217,6 +217,24 @@ TEST(DocxTest, EntriesOfATableOfContentsAreTranslated) {
                                               end + TextRunOf("Nsgre vg") + "</w:p>");
 }
 
+TEST(DocxTest, WordsOfNumbersAreTranslated) {
+  const auto level = [](const std::string& format, const std::string& text) {
+    return "<w:lvl><w:numFmt w:val=\"" + format + "\"/><w:lvlText w:val=\"" + text + "\"/></w:lvl>";
+  };
+  const auto numbering = [&](const std::string& chapter, const std::string& part) {
+    return "<w:numbering " + std::string(kWordSpace) + ">" + level("decimal", chapter) + level("bullet", "oo") +
+           level("lowerLetter", "%1.%2.a)") + level("decimal", part) + "<w:lvl><w:lvlText/></w:lvl></w:numbering>";
+  };
+  const std::string docx = MakeZip(
+      {{"word/document.xml", "<x/>"}, {"word/numbering.xml", numbering("Chapter %1: ", "The &quot;%1.%2&quot; part")}});
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(Shown(*document), ElementsAre("Chapter ⟦%1⟧:", "The \"⟦%1⟧.⟦%2⟧\" part"));
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  EXPECT_EQ(PartOf(RenderRot13(*document), "word/numbering.xml"),
+            numbering("Puncgre %1: ", "Gur &quot;%1.%2&quot; cneg"));
+}
+
 TEST(DocxTest, HyphensThatDoNotBreakAreText) {
   const std::string docx = Docx(
       "<w:p><w:r><w:t>An e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r></w:p><w:p><w:r><w:t>A 5</w:t></w:r>"

@@ -287,8 +287,40 @@ TEST(XlsxTest, SheetsOfNumbersMayBeLarge) {
   options.limits.max_events = 10;
   const std::string numbers = "<c><v>1</v></c><c><v>2</v></c><c><v>3</v></c>";
   EXPECT_NE(ParseAs("xlsx", workbook(numbers), options), nullptr);
+  EXPECT_NE(ParseAs("xlsx", workbook(numbers + "<dataValidation prompt=\"text\"/>"), options), nullptr);
   EXPECT_THAT(RefusalAs("xlsx", workbook(numbers + "<c t=\"inlineStr\"><is><t>text</t></is></c>"), options),
               HasSubstr("sheet1.xml: has more than 10 tags"));
+}
+
+TEST(XlsxTest, HintsOfCellsAreTranslated) {
+  const auto workbook = [](const std::string& elements) {
+    return MakeZip({{"xl/workbook.xml", "<x/>"},
+                    {"xl/worksheets/sheet1.xml",
+                     "<worksheet " + std::string(kSheetSpace) + "><sheetData/>" + elements + "</worksheet>"}});
+  };
+  const std::string xlsx = workbook(
+      "<dataValidations><dataValidation type=\"list\" errorTitle=\"Wrong\" error=\"Not &quot;valid&quot;\" "
+      "promptTitle=\"Value\" prompt=\"Choose a value_x000a_of the list.\"><formula1>\"Yes,No\"</formula1>"
+      "</dataValidation></dataValidations><hyperlinks><hyperlink ref=\"A1\" tooltip=\"The page\"/></hyperlinks>"
+      "<extLst><x14:dataValidation prompt=\"More text\"/></extLst>");
+  const auto document = ParseAs("xlsx", xlsx);
+  EXPECT_THAT(TextsOf(*document),
+              ElementsAre("Value", "Choose a value\nof the list.", "Wrong", "Not \"valid\"", "The page", "More text"));
+  EXPECT_THAT(SegmentTexts(*document), ::testing::Contains("Choose a value"));
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  const std::string sheet = PartOf(RenderRot13(*document), "xl/worksheets/sheet1.xml");
+  EXPECT_THAT(sheet, HasSubstr("errorTitle=\"Jebat\" error=\"Abg &quot;inyvq&quot;\" promptTitle=\"Inyhr\" "
+                               "prompt=\"Pubbfr n inyhr&#10;bs gur yvfg.\"><formula1>\"Yes,No\"</formula1>"));
+  EXPECT_THAT(sheet, HasSubstr("<hyperlink ref=\"A1\" tooltip=\"Gur cntr\"/>"));
+
+  // Excel opens no file with longer ones.
+  const auto titled = ParseAs("xlsx", workbook("<dataValidation promptTitle=\"Title\"/>"));
+  const std::string longest = Repeated("ä", 30) + "😀";
+  EXPECT_THAT(PartOf(RenderWith(*titled, {{"Title", longest}}), "xl/worksheets/sheet1.xml"),
+              HasSubstr("promptTitle=\"" + longest + "\""));
+  EXPECT_THAT(PartOf(RenderWith(*titled, {{"Title", longest + "."}}), "xl/worksheets/sheet1.xml"),
+              HasSubstr("promptTitle=\"" + Repeated("ä", 30) + "…\""));
 }
 
 TEST(XlsxTest, BrokenTablesKeepNothing) {
