@@ -34,6 +34,8 @@ PartContent ReadWordPart(std::string_view bytes, const std::vector<XmlEvent>& ev
   names.opaque = {w + "del", w + "moveFrom"};
   names.plain_properties = PlainWordProperties;
   names.prefix = w;
+  names.language_element = w + "lang";
+  names.language_attribute = w + "val";
   return ReadRuns(bytes, events, options, names);
 }
 

@@ -34,6 +34,8 @@ PartContent ReadDrawing(std::string_view bytes, const std::vector<XmlEvent>& eve
   names.outside = {a + "pPr", a + "endParaRPr"};
   names.plain_properties = PlainDrawingProperties;
   names.prefix = a;
+  names.language_element = a + "rPr";
+  names.language_attribute = "lang";
   return ReadRuns(bytes, events, options, names);
 }
 

@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "documents/ascii.h"
+#include "documents/characters.h"
+#include "documents/language.h"
 #include "documents/office/character_escapes.h"
 #include "documents/office/word_fields.h"
 #include "documents/units/string_unit.h"
@@ -39,6 +41,7 @@ struct Piece {
   Properties properties;  // kText: of its run; not kText: of the run within which it begins, null where it does not
   bool ends_run = false;  // not kText: it ends within a run
   bool breaks = false;    // kObject: a line break or a tab
+  std::string_view language = {};  // kText: of its run; empty: that of the document
 };
 
 // What a marker is to the writer.
@@ -214,7 +217,25 @@ class RunReader {
       return;
     }
     TakeChildren(start + 1, Match(start));
-    Build(place);
+    if (!IsForeign()) Build(place);
+  }
+
+  // Whether the paragraph is marked as of another language than the document, and is in that language. Word often marks
+  // text with the language of the keyboard.
+  bool IsForeign() const {
+    if (options_.source_language.empty()) return false;
+    std::string_view language;
+    std::string text;
+    for (const Piece& piece : pieces_) {
+      if (piece.kind != Piece::Kind::kText || IsBlank(piece.text)) continue;
+      if (piece.language.empty() || AreSameLanguage(piece.language, options_.source_language)) return false;
+      if (!language.empty() && !AreSameLanguage(piece.language, language)) return false;
+      language = piece.language;
+      text += piece.text;
+    }
+    if (language.empty()) return false;
+    const std::vector<DetectedLanguage> detected = DetectLanguages(text, /*markup=*/false);
+    return !detected.empty() && detected[0].is_reliable && AreSameLanguage(detected[0].language, language);
   }
 
   // A text without a run, as a cell of a spreadsheet has it. Beside runs such a text is like that of a run.
@@ -314,7 +335,7 @@ class RunReader {
     if (name == names_.run) {
       TakeRun(i, i + 1, Match(i));
     } else if (name == names_.text) {
-      TakeText(i, Shared(""));
+      TakeText(i, Shared(""), "");
     } else if (holds_runs && !holds_paragraphs && !IsKept(i)) {
       // Properties of a container belong to its beginning: <w:sdt><w:sdtPr>...</w:sdtPr><w:sdtContent>.
       size_t inner = i;
@@ -372,6 +393,16 @@ class RunReader {
     return "";
   }
 
+  std::string_view LanguageOf(size_t run) const {
+    if (names_.language_element.empty()) return "";
+    for (size_t i = run + 1; i < Match(run); ++i) {
+      if (events_[i].kind != Kind::kStart) continue;
+      if (events_[i].name == names_.language_element) return AttributeOf(bytes_, events_[i], names_.language_attribute);
+      if (events_[i].name != names_.properties) i = Match(i);
+    }
+    return "";
+  }
+
   // The object that all equal properties share.
   Properties Shared(std::string bytes) {
     const auto properties = std::make_shared<const std::string>(std::move(bytes));
@@ -382,14 +413,16 @@ class RunReader {
   const Properties& PropertiesOf(size_t run) {
     if (read_run_ != run) {
       read_properties_ = Shared(ReadProperties(run));
+      read_language_ = LanguageOf(run);
       read_run_ = run;
     }
     return read_properties_;
   }
 
-  void TakeText(size_t start, const Properties& properties) {
+  void TakeText(size_t start, const Properties& properties, std::string_view language) {
     VisitText(start, [&](ByteRange range, std::string_view text) {
       pieces_.push_back({Piece::Kind::kText, range, text, "", properties});
+      pieces_.back().language = language;
     });
   }
 
@@ -400,10 +433,11 @@ class RunReader {
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
       if (name == names_.text) {
-        TakeText(i, properties);
+        TakeText(i, properties, read_language_);
       } else if (name == names_.prefix + "noBreakHyphen") {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
         pieces_.push_back({Piece::Kind::kText, Whole(i), "-", "", properties});
+        pieces_.back().language = read_language_;
       } else if (name != names_.properties && !IsNamed(name, names_.dropped)) {
         pieces_.push_back({.kind = Piece::Kind::kObject,
                            .range = Whole(i),
@@ -504,6 +538,7 @@ class RunReader {
   std::unordered_map<std::string_view, Properties> properties_;  // all that were read, by their bytes
   size_t read_run_ = static_cast<size_t>(-1);                    // the run that was read last, and its properties
   Properties read_properties_;
+  std::string_view read_language_;
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ struct RunNames {
   std::string (*plain_properties)(std::string_view properties, const std::string& prefix,
                                   const std::string& target_language);
   std::string prefix;
+  // The element and attribute that tell the language of a run: of its properties, or a child of them. Empty: none does.
+  std::string language_element, language_attribute;
   bool escapes_characters = false;  // texts have the escapes of character_escapes.h
 };
 

@@ -217,6 +217,27 @@ TEST(DocxTest, EntriesOfATableOfContentsAreTranslated) {
                                               end + TextRunOf("Nsgre vg") + "</w:p>");
 }
 
+TEST(DocxTest, ParagraphsInAnotherLanguageAreKept) {
+  const auto run = [](const std::string& language, const std::string& text) {
+    return "<w:r><w:rPr><w:b/><w:lang w:val=\"" + language + "\"/></w:rPr><w:t xml:space=\"preserve\">" + text +
+           "</w:t></w:r>";
+  };
+  const std::string french = "Le chat est assis sur la chaise et regarde par la fenêtre. ";
+  const std::string docx = Docx("<w:p>" + run("fr-FR", french) + run("", " ") +
+                                run("fr-CA", "Il fait beau aujourd’hui.") + "</w:p>" +  // kept
+                                "<w:p>" + run("fr-FR", "He wrote this with the keyboard of a French colleague.") +
+                                "</w:p>" + "<w:p>" + run("fr-FR", "Introduction") + "</w:p>" +  // too short to tell
+                                "<w:p>" + run("fr-FR", french) + TextRunOf("A sentence in English.") + "</w:p>" +
+                                "<w:p>" + run("en-GB", french) + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  ASSERT_EQ(document->units().size(), 4u);
+  EXPECT_EQ(document->units()[0].source.text, "He wrote this with the keyboard of a French colleague.");
+  EXPECT_THAT(Body(RenderRot13(*document)), HasSubstr(run("fr-FR", french)));
+  ExpectIdentity("docx", docx);
+  EXPECT_EQ(ParseAs("docx", docx, {.source_language = "fr"})->units().size(), 5u);
+  EXPECT_EQ(ParseAs("docx", docx, ParseOptions())->units().size(), 5u);
+}
+
 TEST(DocxTest, WordsOfNumbersAreTranslated) {
   const auto level = [](const std::string& format, const std::string& text) {
     return "<w:lvl><w:numFmt w:val=\"" + format + "\"/><w:lvlText w:val=\"" + text + "\"/></w:lvl>";

@@ -118,6 +118,16 @@ TEST(PptxTest, ParagraphsOfSlides) {
               HasSubstr("<a:r><a:rPr lang=\"de\"/><a:t>N gvgyr</a:t></a:r><a:br/>"));
 }
 
+TEST(PptxTest, ParagraphsInAnotherLanguageAreKept) {
+  const std::string space = "xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"",
+                    text = "<a:t>Le chat est assis sur la chaise et regarde par la fenêtre.</a:t>";
+  const std::string slide = "<p:sld " + space + "><a:p><a:r><a:rPr lang=\"fr-FR\"/>" + text + "</a:r></a:p><a:p><a:r>" +
+                            text + "</a:r></a:p></p:sld>";
+  const std::string pptx = MakeZip({{"ppt/presentation.xml", "<x/>"}, {"ppt/slides/slide1.xml", slide}});
+  EXPECT_EQ(ParseAs("pptx", pptx)->units().size(), 1u);
+  ExpectTranslationIsRead("pptx", pptx);
+}
+
 TEST(PptxTest, PropertiesGetTheLanguageOfTheTarget) {
   for (const auto& [properties, written] :
        {std::pair("<a:rPr/>", "<a:rPr lang=\"de\"/>"), std::pair("<a:rPr lang=\"lang\"/>", "<a:rPr lang=\"de\"/>"),
