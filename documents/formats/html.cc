@@ -11,19 +11,18 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/language.h"
+#include "documents/syntax/html_elements.h"
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/unit_builder.h"
@@ -46,14 +45,6 @@ bool IsInline(std::string_view name) {
                   "samp", "small", "span",    "strike", "strong", "sub",      "sup",     "svg", "time", "tt",    "u",
                   "var",  "wbr",   "input",   "script", "style",  "template", "noscript"});
 }
-
-// Elements without text to translate. Those of IsWordName count as a word of their sentence.
-bool IsOpaqueName(std::string_view name) {
-  return IsOneOf(
-      name, {"code",     "kbd",    "samp",   "var",    "math",  "pre",   "script", "style",   "svg",      "textarea",
-             "template", "object", "canvas", "iframe", "audio", "video", "xmp",    "noembed", "noframes", "plaintext"});
-}
-bool IsWordName(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
 
 // What begins after an element whose end tag is left out. Others, such as `body`, last to the end of their parent.
 bool EndsBefore(std::string_view element, const HtmlToken& start) {
@@ -129,15 +120,12 @@ class HtmlReader {
   // For each start tag: the index of its end tag, or 0.
   std::vector<size_t> MatchEnds() const {
     std::vector<size_t> ends(tokens_.size());
-    std::map<std::string_view, std::vector<size_t>> open;
+    TagPairing pairing;
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const HtmlToken& token = tokens_[i];
-      if (token.kind == TokenKind::kStart && !IsVoid(token.name) && !token.is_empty) open[token.name].push_back(i);
+      if (token.kind == TokenKind::kStart && !IsVoid(token.name) && !token.is_empty) pairing.Start(token.name, i);
       if (token.kind != TokenKind::kEnd) continue;
-      const auto starts = open.find(token.name);
-      if (starts == open.end() || starts->second.empty()) continue;
-      ends[starts->second.back()] = i;
-      starts->second.pop_back();
+      if (const std::optional<size_t> start = pairing.End(token.name); start.has_value()) ends[*start] = i;
     }
     return ends;
   }
@@ -231,9 +219,9 @@ class HtmlReader {
     const bool is_inline = kept_by_name || IsInlineTag(i);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
-    if ((kept || IsOpaqueName(token.name)) && ends_[i] > 0) {
+    if ((kept || IsOpaqueElement(token.name)) && ends_[i] > 0) {
       const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
-      const bool is_word = IsWordName(token.name) || (kept && is_inline);
+      const bool is_word = IsWordElement(token.name) || (kept && is_inline);
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
       return ends_[i];
     }
@@ -264,20 +252,7 @@ class HtmlReader {
     return std::find(keep.begin(), keep.end(), token.name) != keep.end();
   }
 
-  bool IsKept(const HtmlToken& token) const {
-    if (LowerValue(token, "translate") == "no" || IsForeign(token)) return true;
-    const std::vector<std::string> classes =
-        absl::StrSplit(std::string(Value(token.Find("class"))), absl::ByAnyChar(" \t\n\f\r"));
-    return std::ranges::find(classes, "notranslate") != classes.end();
-  }
-
-  // Whether a part of the page is in another language than the source language. What the page says of itself does not
-  // count: a template may have the language of whoever made it.
-  bool IsForeign(const HtmlToken& token) const {
-    if (options_.source_language.empty() || IsOneOf(token.name, {"html", "body"})) return false;
-    const std::string_view language = Value(token.Find("lang"));
-    return !language.empty() && !AreSameLanguage(language, options_.source_language);
-  }
+  bool IsKept(const HtmlToken& token) const { return IsKeptElement(bytes_, token, options_.source_language); }
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
     if (token.name == "meta") {

@@ -107,7 +107,9 @@ class JsonReader {
     if (!value.is_string()) return;
     const auto& text = value.get_ref<const std::string&>();
     PlacedUnit unit;
-    if (LooksLikeCode(text) || !MakeStringUnit(text, range, keep_terms_, Encode, &unit)) return;
+    if (LooksLikeCode(text) || !MakeStringUnit(text, range, keep_terms_, Encode, &unit, options_.source_language)) {
+      return;
+    }
     units_.push_back(std::move(unit));
   }
 

@@ -4,9 +4,9 @@
 // delimiters of the spans that begin or end there, and their lengths follow from the kinds. If the lengths do not add
 // up, the bytes become one marker that keeps its place.
 //
-// Not translated: front matter, code, HTML blocks, link destinations and definitions, math, templates, labels of
-// footnotes, and lines that extensions of Markdown read by themselves (syntax/markdown_view.h). A changed paragraph is
-// written as one line; hard breaks are markers.
+// Not translated: front matter, code, HTML blocks, elements that HTML keeps, too (syntax/html_elements.h), link
+// destinations and definitions, math, templates, labels of footnotes, and lines that extensions of Markdown read by
+// themselves (syntax/markdown_view.h). A changed paragraph is written as one line; hard breaks are markers.
 
 #include <md4c.h>
 
@@ -20,6 +20,7 @@
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/syntax/character_references.h"
+#include "documents/syntax/html_elements.h"
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/markdown_emphasis.h"
 #include "documents/syntax/markdown_syntax.h"
@@ -171,7 +172,15 @@ class MarkdownReader {
     if (first < events_.size()) {
       at_ = LeadingBegin(first);
       opaque_depth_ = 0;
+      const std::vector<KeptElement> kept = FindKeptElements();
       for (size_t i = 0; i < events_.size();) {
+        if (kept[i].last > 0) {
+          const ByteRange whole{events_[i].range.begin, events_[kept[i].last].range.end};
+          builder_.Standalone(whole, /*ordered=*/false, kept[i].is_word);
+          at_ = whole.end;
+          i = kept[i].last + 1;
+          continue;
+        }
         if (events_[i].is_text()) {
           TakeText(events_[i++]);
           continue;
@@ -186,6 +195,40 @@ class MarkdownReader {
     events_.clear();
     links_.clear();
     labels_.clear();
+  }
+
+  // An element of HTML that is not translated, from its start tag to the event `last`, its end tag; 0: there is none.
+  struct KeptElement {
+    size_t last = 0;
+    bool is_kept = false, is_word = false;
+  };
+
+  // For each event. An element that does not end in the span in which it begins is none of them.
+  std::vector<KeptElement> FindKeptElements() const {
+    std::vector<KeptElement> elements(events_.size());
+    TagPairing pairing;
+    std::vector<size_t> spans;  // those that are open
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.kind == Event::Kind::kEnter) spans.push_back(i);
+      if (event.kind == Event::Kind::kLeave && !spans.empty()) spans.pop_back();
+      if (event.kind != Event::Kind::kHtml) continue;
+      const std::string_view bytes = bytes_.substr(event.range.begin, event.range.end - event.range.begin);
+      const std::vector<HtmlToken> tokens = TokenizeHtml(bytes);
+      if (tokens.size() != 1 || tokens[0].self_closing) continue;
+      const HtmlToken& tag = tokens[0];
+      const std::string name = absl::StrCat(tag.name, " ", spans.empty() ? 0 : spans.back() + 1);
+      if (tag.kind == HtmlToken::Kind::kStart) {
+        const bool says_so = IsKeptElement(bytes, tag, options_.source_language);
+        elements[i].is_kept = says_so || IsOpaqueElement(tag.name);
+        elements[i].is_word = says_so || IsWordElement(tag.name);
+        pairing.Start(name, i);
+      } else if (tag.kind == HtmlToken::Kind::kEnd) {
+        const std::optional<size_t> start = pairing.End(name);
+        if (start.has_value() && elements[*start].is_kept) elements[*start].last = i;
+      }
+    }
+    return elements;
   }
 
   // The beginning of the delimiters before the first text.

@@ -39,10 +39,12 @@ class XliffReader {
       : bytes_(bytes),
         events_(events),
         options_(options),
-        builder_(bytes, {{options.keep_terms, /*tags=*/true},
-                         /*collapse_space=*/false,
-                         /*leave_out_ends=*/false,
-                         /*copies_markers=*/true}),
+        builder_(bytes, {.inline_rules = {.keep_terms = options.keep_terms,
+                                          .tags = true,
+                                          .source_language = options.source_language},
+                         .collapse_space = false,
+                         .leave_out_ends = false,
+                         .copies_markers = true}),
         edits_(EncodingEdits(bytes)) {}
 
   ParsedDocument Read() {

@@ -54,7 +54,8 @@ class XmlReader {
         options_(options),
         in_text_(events.size() + 1),
         preserves_space_(events.size() + 1),
-        builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}),
+        builder_(bytes, {.inline_rules = {.keep_terms = options.keep_terms, .source_language = options.source_language},
+                         .copies_markers = true}),
         edits_(EncodingEdits(bytes)) {
     FindElementsInText();
   }

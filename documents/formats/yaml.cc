@@ -300,7 +300,9 @@ class YamlReader {
         encode = [in_flow = InFlow()](const std::string& text) { return Plain(text, in_flow); };
     }
     PlacedUnit unit;
-    if (LooksLikeCode(value) || !MakeStringUnit(value, range, keep_terms_, encode, &unit)) return;
+    if (LooksLikeCode(value) || !MakeStringUnit(value, range, keep_terms_, encode, &unit, options_.source_language)) {
+      return;
+    }
     units_.push_back(std::move(unit));
   }
 

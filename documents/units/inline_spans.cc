@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "documents/ascii.h"
+#include "documents/syntax/html_elements.h"
 #include "documents/syntax/message_fields.h"
 #include "engine/text/document.h"
 
@@ -368,6 +370,36 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
     at = span.end;
   }
   return spans;
+}
+
+std::vector<InlineSpan> JoinKeptElements(std::string_view text, const std::vector<InlineSpan>& spans,
+                                         std::string_view source_language,
+                                         const std::function<bool(size_t, size_t)>& may_join) {
+  std::vector<size_t> ends(spans.size());  // of each start tag the index of its end tag; 0: it has none
+  TagPairing pairing;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (!spans[i].is_tag || spans[i].kind == MarkerKind::kStandalone) continue;
+    const std::string name = absl::AsciiStrToLower(std::string(spans[i].name));
+    if (spans[i].kind == MarkerKind::kOpen) {
+      pairing.Start(name, i);
+    } else if (const std::optional<size_t> start = pairing.End(name); start.has_value()) {
+      ends[*start] = i;
+    }
+  }
+  std::vector<InlineSpan> joined;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    joined.push_back(spans[i]);
+    if (ends[i] == 0) continue;
+    const std::string_view bytes = text.substr(spans[i].begin, spans[i].end - spans[i].begin);
+    const HtmlToken tag = TokenizeHtml(bytes)[0];
+    const bool is_kept = IsKeptElement(bytes, tag, source_language);
+    const size_t end = spans[ends[i]].end;
+    if ((!is_kept && !IsOpaqueElement(tag.name)) || !may_join(spans[i].begin, end)) continue;
+    const bool is_word = is_kept || IsWordElement(tag.name);
+    joined.back() = {.begin = spans[i].begin, .end = end, .is_tag = !is_word};
+    i = ends[i];
+  }
+  return joined;
 }
 
 }  // namespace salient

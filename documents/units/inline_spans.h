@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -40,8 +41,9 @@ class KeptTerms {
 
 struct InlineRules {
   KeptTerms keep_terms;
-  bool tags = false;      // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
-  bool markdown = false;  // what Markdown has besides
+  bool tags = false;                 // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
+  bool markdown = false;             // what Markdown has besides
+  std::string source_language = {};  // of the elements that are kept (JoinKeptElements); empty: not known
 };
 
 // The spans from left to right, disjoint:
@@ -56,5 +58,12 @@ struct InlineRules {
 //   [^1] $x^2$ $$x^2$$ :smile: @user {: .class} {#id .class}      in Markdown
 // No span is longer than 1,000 bytes or contains a line break, except for ICU's arguments. Linear time.
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules);
+
+// The spans of FindInlineSpans, but each element that is not translated (syntax/html_elements.h), such as
+// "<code>a b</code>", is one span with all that is in it, where `may_join` allows this for the bytes from the first to
+// the second.
+std::vector<InlineSpan> JoinKeptElements(std::string_view text, const std::vector<InlineSpan>& spans,
+                                         std::string_view source_language,
+                                         const std::function<bool(size_t, size_t)>& may_join);
 
 }  // namespace salient

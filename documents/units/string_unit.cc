@@ -165,9 +165,12 @@ class References {
 }  // namespace
 
 bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& keep_terms,
-                    std::function<std::string(const std::string&)> encode, PlacedUnit* unit) {
+                    std::function<std::string(const std::string&)> encode, PlacedUnit* unit,
+                    const std::string& source_language) {
   if (FirstInvalidText(value).has_value()) return false;  // an escaped NUL
-  UnitBuilder builder(value, {{keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false});
+  UnitRules rules{.collapse_space = false, .leave_out_ends = false};
+  rules.inline_rules = {.keep_terms = keep_terms, .tags = true, .source_language = source_language};
+  UnitBuilder builder(value, rules);
   References references;
   references.AddTo(value, &builder);
   if (!builder.Finish(unit)) return false;

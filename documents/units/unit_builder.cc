@@ -82,8 +82,15 @@ void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool b
 
 // Takes spans that are not translated out of the text and puts markers in their place.
 void UnitBuilder::Splice() {
-  const std::vector<InlineSpan> spans = FindInlineSpans(text_, rules_.inline_rules);
+  std::vector<InlineSpan> spans = FindInlineSpans(text_, rules_.inline_rules);
   if (spans.empty()) return;
+  if (rules_.inline_rules.tags) {
+    spans = JoinKeptElements(text_, spans, rules_.inline_rules.source_language, [this](size_t begin, size_t end) {
+      const auto marker = std::lower_bound(items_.begin(), items_.end(), begin + 1,
+                                           [](const Item& item, size_t at) { return item.at < at; });
+      return marker == items_.end() || marker->at >= end;
+    });
+  }
   std::vector<Item> items;
   std::string text;
   std::vector<Origin> origin;

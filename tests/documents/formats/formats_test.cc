@@ -218,6 +218,16 @@ TEST(InlineSpansTest, VeryManyTermsMayBeginAlike) {
               ElementsAre(std::string(kLongestKeptTerm - 4, '-') + "1007"));
 }
 
+// Each start tag would look for its end in all of the text.
+TEST(InlineSpansTest, VeryManyElementsAreJoined) {
+  const auto always = [](size_t, size_t) { return true; };
+  std::string open, nested;
+  for (int i = 0; i < 100000; ++i) open += "<code>";
+  for (int i = 0; i < 100000; ++i) nested += i < 50000 ? "<code>" : "</code>";
+  EXPECT_EQ(JoinKeptElements(open, FindInlineSpans(open, {.tags = true}), "en", always).size(), 100000u);
+  EXPECT_EQ(JoinKeptElements(nested, FindInlineSpans(nested, {.tags = true}), "en", always).size(), 1u);
+}
+
 TEST(InlineSpansTest, TagsWhereTheyAreAskedFor) {
   EXPECT_THAT(Spans("a <b class=\"x>y\">c</b> <br/> 1 < 2 <0>d</0> <v Bob>", {.tags = true}),
               ElementsAre("<b class=\"x>y\">", "</b>", "<br/>", "<0>", "</0>", "<v Bob>"));

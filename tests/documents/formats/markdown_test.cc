@@ -181,7 +181,24 @@ TEST(MarkdownTest, DefinitionsStayInLinesOfTheirOwn) {
 TEST(MarkdownTest, BreaksAndInlineHtml) {
   EXPECT_THAT(MarkdownUnits("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
   EXPECT_THAT(MarkdownUnits("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
-              ElementsAre("a ⟦<kbd>⟧Key⟦</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
+              ElementsAre("a ⟦<kbd>Key</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
+}
+
+TEST(MarkdownTest, KeepsTheElementsThatHtmlKeeps) {
+  const std::string text =
+      "Type <code>git *commit* all</code> or <KBD>Ctrl</KBD>+<kbd>C</kbd>, not\n "
+      "<span translate=\"no\">Do <span>not</span> translate</span>.\n\n"
+      "> A **<i class='x notranslate'>Red ![House](a \"b\")\n> more</i>** and <i lang=fr>le mot</i> <i "
+      "lang=en>here</i>.\n\n"
+      "The <var>n</var>*th <code>a* b</code> <code>c.\n";
+  EXPECT_THAT(MarkdownUnits(text),
+              ElementsAre("Type ⟦<code>git *commit* all</code>⟧ or ⟦<KBD>Ctrl</KBD>⟧+⟦<kbd>C</kbd>⟧, not "
+                          "⟦<span translate=\"no\">Do <span>not</span> translate</span>⟧.",
+                          "A ⟦**⟧⟦<i class='x notranslate'>Red ![House](a \"b\")\n> more</i>⟧⟦**⟧ and "
+                          "⟦<i lang=fr>le mot</i>⟧ ⟦<i lang=en>⟧here⟦</i>⟧.",
+                          "The ⟦<var>n</var>⟧⟦*⟧th ⟦<code>⟧a⟦*⟧ b⟦</code>⟧ ⟦<code>⟧c."));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
 }
 
 TEST(MarkdownTest, ATagOverTwoLinesIsOneMarker) {

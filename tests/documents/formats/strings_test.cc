@@ -89,6 +89,28 @@ TEST(StringsTest, ReferencesAreCharactersOfTheText) {
             "msgid \"One &raquo; &amp;\"\nmsgstr \"Eins &amp; &raquo;\"\n");
 }
 
+TEST(StringsTest, ElementsThatHtmlKeepsAreWords) {
+  const std::string json =
+      R"(["Run <code>wp cache flush</code> now", "The <span class=\"notranslate\">Red <span>House</span></span> &lt;kbd&gt;is it&lt;/kbd&gt;",
+      "See <pre>a b\nc</pre> and <i lang=\"fr\">le mot</i>, <i lang=\"en-GB\">here</i> <b>x <code> y</b>", "<code>not this</code>"])";
+  EXPECT_THAT(
+      Shown(*ParseAs("json", json)),
+      ElementsAre("Run ⟦<code>wp cache flush</code>⟧ now",
+                  "The ⟦<span class=\"notranslate\">Red <span>House</span></span>⟧ ⟦&lt;kbd&gt;is it&lt;/kbd&gt;⟧",
+                  "See ⟦<pre>a b\nc</pre>⟧ and ⟦<i lang=\"fr\">le mot</i>⟧, ⟦<i lang=\"en-GB\">⟧here⟦</i>⟧ "
+                  "⟦<b>⟧x ⟦<code>⟧ y⟦</b>⟧"));
+  ExpectIdentity("json", json);
+  ExpectTranslationIsRead("json", json);
+  const std::string yaml = "a: Press <kbd>Enter key</kbd> to go\nb: A <i lang=\"fr\">le mot</i> here\n";
+  EXPECT_THAT(Shown(*ParseAs("yaml", yaml)),
+              ElementsAre("Press ⟦<kbd>Enter key</kbd>⟧ to go", "A ⟦<i lang=\"fr\">le mot</i>⟧ here"));
+  EXPECT_THAT(Shown(*ParseAs("po", "msgid \"Run <code>wp cache flush</code> now\"\nmsgstr \"\"\n")),
+              ElementsAre("Run ⟦<code>wp cache flush</code>⟧ now"));
+  const std::string xml = "<r><s><![CDATA[Run <code>a b</code> now]]></s></r>";
+  EXPECT_THAT(Shown(*ParseAs("xml", xml)), ElementsAre("Run ⟦<code>a b</code>⟧ now"));
+  EXPECT_EQ(RenderRot13(*ParseAs("xml", xml)), "<r><s><![CDATA[Eha <code>a b</code> abj]]></s></r>");
+}
+
 TEST(JsonTest, ArgumentsOfIcuMessagesStay) {
   const std::string json = R"({"a": "{n, plural, =0{No messages} other{{n} messages}}",
   "b": "You have {n, plural, one{a <b>file</b>} other{{n} files}} in {folder}."})";
