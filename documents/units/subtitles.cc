@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/unit_builder.h"
@@ -166,6 +167,60 @@ bool GoesOn(std::string_view cue, std::string_view next) {
   return !ended && !ellipsis && u_islower(FirstLetterOrMark(next));
 }
 
+// Bytes of what positions a line and of a sign before or in its speech, neither of which is text; 0: there is none. The
+// speech begins at `speech`.
+size_t SignLength(std::string_view line, size_t at, size_t speech) {
+  const std::string_view rest = line.substr(at);
+  if (at <= speech && rest.starts_with("{\\")) return rest.find('}') + 1;  // "{\an8}"
+  size_t length = 0;
+  for (const std::string_view chevron : {">", "&gt;"}) {
+    while (at == speech && rest.substr(length).starts_with(chevron)) length += chevron.size();
+    if (length > chevron.size()) return length;  // ">>"
+  }
+  for (const std::string_view note : {"♪", "♫"}) {
+    if (rest.starts_with(note)) return note.size();
+  }
+  return 0;
+}
+
+// Where the speech of a line begins: behind tags, "{\an8}" and spaces.
+size_t SpeechBegin(std::string_view line) {
+  for (size_t at = 0; at < line.size();) {
+    const size_t tag = TagLength(line, at), position = line[at] == '{' ? SignLength(line, at, at) : 0;
+    const size_t length = std::max({tag, position, size_t{IsSpace(line[at])}});
+    if (length == 0) return at;
+    at += length;
+  }
+  return line.size();
+}
+
+// "JOHN: " and its like: capital letters, a colon, and white space.
+bool BeginsWithName(std::string_view speech) {
+  constexpr size_t kLongestName = 40;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(speech.data());
+  for (size_t at = 0; at < std::min(speech.size(), kLongestName);) {
+    const bool is_first = at == 0;
+    UChar32 c;
+    U8_NEXT(bytes, at, speech.size(), c);
+    if (c == ':') return !is_first && (at == speech.size() || IsSpace(speech[at]));
+    const bool is_in_name = u_isdigit(c) || (c < 0x80 && IsOneOf(static_cast<char>(c), " .'-#&()"));
+    if (!u_isupper(c) && (is_first || !is_in_name)) return false;
+  }
+  return false;
+}
+
+// Whether a line is that of another speaker than the line before, or of a song.
+bool IsOfItsOwn(std::string_view line) {
+  const size_t begin = SpeechBegin(line);
+  const std::string_view speech = line.substr(begin);
+  for (const std::string_view dash : {"-", "–", "—"}) {
+    if (speech.starts_with(dash)) return true;
+  }
+  if (line.starts_with("<v ") || line.starts_with("<v.")) return true;  // the speaker's name, in WebVTT
+  if (speech.starts_with('[') && speech.find(']') != std::string_view::npos) return true;
+  return SignLength(line, begin, begin) > 0 || BeginsWithName(speech);
+}
+
 class SubtitleBuilder {
  public:
   SubtitleBuilder(std::string_view bytes, bool references, const ParseOptions& options)
@@ -195,9 +250,7 @@ class SubtitleBuilder {
     size_t end_before = cue.begin;
     for (const ByteRange& line : LinesOf(bytes_.substr(0, cue.end), cue.begin)) {
       writer_.width = std::max(writer_.width, Width(Bytes(line)));
-      const std::string_view text = Bytes(line);
-      const bool speaker = text.starts_with("-") || text.starts_with("\xe2\x80\x93") || text.starts_with("<v ");
-      if (line.begin > cue.begin && speaker) {
+      if (line.begin > cue.begin && IsOfItsOwn(Bytes(line))) {
         builder_.Standalone({end_before, line.begin}, /*ordered=*/true, /*is_word=*/true, /*breaks=*/true);
       } else if (line.begin > cue.begin) {
         builder_.AddDecoded({end_before, line.begin}, " ");
@@ -208,10 +261,26 @@ class SubtitleBuilder {
   }
 
   void AddLine(ByteRange line) {
+    const std::string_view text = Bytes(line);
+    const size_t speech = SpeechBegin(text);
+    size_t done = 0;
+    for (size_t at = 0; at < text.size();) {
+      const size_t sign = SignLength(text, at, speech);
+      if (sign > 0) {
+        AddText({line.begin + done, line.begin + at});
+        builder_.Standalone({line.begin + at, line.begin + at + sign}, /*ordered=*/true, /*is_word=*/false);
+        done = at + sign;
+      }
+      at += std::max<size_t>(sign, 1);
+    }
+    AddText({line.begin + done, line.end});
+  }
+
+  void AddText(ByteRange text) {
     if (references_) {
-      builder_.AddTextWithReferences(line, /*in_attribute=*/false);
+      builder_.AddTextWithReferences(text, /*in_attribute=*/false);
     } else {
-      builder_.AddText(line);
+      builder_.AddText(text);
     }
   }
 

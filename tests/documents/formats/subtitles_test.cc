@@ -157,6 +157,39 @@ TEST(SubRipTest, EachSpeakerHasSegmentsOfTheirOwn) {
             "2\n00:00:03,000 --> 00:00:04,000\nheim zu meiner Familie.\n\n");
 }
 
+TEST(SubRipTest, ALineOfAnotherSpeakerStaysOne) {
+  const struct {
+    const char *lines, *translated;
+  } cases[] = {
+      {"<i>- Where is it?</i>\n<i>- Right here.</i>", "<i>- Wo?</i>\n<i>- Hier.</i>"},
+      {"{\\an8}- Where is it?\n{\\an8}- Right here.", "{\\an8}- Wo?\n{\\an8}- Hier."},
+      {"<font color=\"#fff\">- Where is it?</font>\n- Right here.", "<font color=\"#fff\">- Wo?</font>\n- Hier."},
+      {"– Where is it?\n— Right here.", "– Wo?\n— Hier."},
+      {">> Where is it?\n>>> Right here.", ">> Wo?\n>>> Hier."},
+      {"♪ Where is it? ♪\n♪ Right here. ♪", "♪ Wo? ♪\n♪ Hier. ♪"},
+      {"<i>♪ Where is it?</i>\n<i>♫ Right here. ♫</i>", "<i>♪ Wo?</i>\n<i>♫ Hier. ♫</i>"},
+  };
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  for (const auto& one : cases) {
+    const auto document = ParseAs("srt", times + one.lines);
+    ExpectIdentity("srt", times + one.lines);
+    ExpectTranslationIsRead("srt", times + one.lines);
+    EXPECT_THAT(SegmentTexts(*document), ElementsAre("Where is it?", "Right here.")) << one.lines;
+    EXPECT_EQ(*document->Render(Segments(*document).Join({"Wo?", "Hier."})), times + one.translated);
+  }
+  EXPECT_THAT(SegmentTexts(*ParseAs("srt", times + "JOHN: Where is it?\nÉMILE 2: Right here.")),
+              ElementsAre("JOHN: Where is it?", "ÉMILE 2: Right here."));
+  EXPECT_THAT(SegmentTexts(*ParseAs("srt", times + "[Man] Where is it?\n[Woman] Right here.")),
+              ElementsAre("[Man] Where is it?", "[Woman] Right here."));
+  EXPECT_THAT(SegmentTexts(*ParseAs("srt", times + "We meet\nAT 10:30 or later\n(or: never\n[at all.")),
+              ElementsAre("We meet AT 10:30 or later (or: never [at all."));
+  const std::string vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\n&gt;&gt; Where is it?\n&gt;&gt; Right &gt;&gt; here.\n";
+  const auto document = ParseAs("vtt", vtt);
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("Where is it?", "Right >> here."));
+  ExpectIdentity("vtt", vtt);
+  ExpectTranslationIsRead("vtt", vtt);
+}
+
 TEST(SubRipTest, ATranslationHasNoEmptyLine) {
   const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
   EXPECT_EQ(*ParseAs("srt", times + "- Really?\n- Yes.\n")->Render({{"- Wirklich? - Ja.", {{0, 0}}}}),
