@@ -4,6 +4,8 @@
 // delimiters of the spans that begin or end there, and their lengths follow from the kinds. If the lengths do not add
 // up, the bytes become one marker that keeps its place.
 //
+// An image is one marker, and its alternative text is a unit of its own.
+//
 // Not translated: front matter, code, HTML blocks, elements that HTML keeps, too (syntax/html_elements.h), link
 // destinations and definitions, math, templates, labels of footnotes, and lines that extensions of Markdown read by
 // themselves (syntax/markdown_view.h). A changed paragraph is written as one line; hard breaks are markers.
@@ -49,8 +51,9 @@ class MarkdownReader {
         begin_(FrontMatterEnd(bytes)),
         view_(bytes, begin_),
         options_(options),
-        rules_{.inline_rules = {options.keep_terms, /*tags=*/false, /*markdown=*/true}},
-        builder_(bytes, rules_) {}
+        rules_{.inline_rules = {options.keep_terms, /*tags=*/false, /*markdown=*/true}} {
+    builders_.emplace_back(bytes, rules_);
+  }
 
   ParsedDocument Read() {
     MD_PARSER parser{};
@@ -86,6 +89,8 @@ class MarkdownReader {
                : 0;
   }
 
+  UnitBuilder& builder() { return builders_.back(); }
+
   int EnterBlock(MD_BLOCKTYPE type) {
     if (++depth_ > options_.limits.max_depth) {
       return Refuse(absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth,
@@ -110,6 +115,10 @@ class MarkdownReader {
       const auto* link = static_cast<MD_SPAN_A_DETAIL*>(detail);
       cost += link->href.size + link->title.size;
     } else if (type == MD_SPAN_IMG) {
+      if (++image_depth_ > options_.limits.max_depth) {
+        return Refuse(
+            absl::StrCat("images lie more than ", options_.limits.max_depth, " deep in each other; take them apart"));
+      }
       const auto* image = static_cast<MD_SPAN_IMG_DETAIL*>(detail);
       cost += image->src.size + image->title.size;
     }
@@ -117,6 +126,7 @@ class MarkdownReader {
   }
 
   int LeaveSpan(MD_SPANTYPE type) {
+    if (type == MD_SPAN_IMG) --image_depth_;
     events_.push_back({Event::Kind::kLeave, {}, type});
     return Count(1);
   }
@@ -176,7 +186,7 @@ class MarkdownReader {
       for (size_t i = 0; i < events_.size();) {
         if (kept[i].last > 0) {
           const ByteRange whole{events_[i].range.begin, events_[kept[i].last].range.end};
-          builder_.Standalone(whole, /*ordered=*/false, kept[i].is_word);
+          builder().Standalone(whole, /*ordered=*/false, kept[i].is_word);
           at_ = whole.end;
           i = kept[i].last + 1;
           continue;
@@ -190,6 +200,7 @@ class MarkdownReader {
         TakeGap(i, next);
         i = next;
       }
+      while (!images_.empty()) EndImage(at_);  // whose end is in a marker that TakeWhole made
       Flush();
     }
     events_.clear();
@@ -304,7 +315,7 @@ class MarkdownReader {
 
   // Makes one marker of bytes that could not be divided into delimiters.
   void TakeWhole(size_t end, bool breaks) {
-    if (end > at_ && opaque_depth_ == 0) builder_.Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false, breaks);
+    if (end > at_ && opaque_depth_ == 0) builder().Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false, breaks);
     at_ = end;
   }
 
@@ -315,30 +326,45 @@ class MarkdownReader {
         if (opaque_depth_ > 0 || opaque) {
           if (opaque_depth_++ == 0) opaque_begin_ = range.begin;
         } else {
+          if (event.span == MD_SPAN_IMG) BeginImage(range.begin);
           if (event.span == MD_SPAN_A || event.span == MD_SPAN_IMG) links_.push_back(range.end);
-          builder_.Open(range, SpanName(event.span));
+          builder().Open(range, SpanName(event.span));
         }
         break;
       case Event::Kind::kLeave:
         if (opaque_depth_ > 0) {
           if (--opaque_depth_ == 0)
-            builder_.Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
+            builder().Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
         } else {
-          builder_.Close(range, SpanName(event.span), /*stays=*/NoteLabel(event, range));
+          builder().Close(range, SpanName(event.span), /*stays=*/NoteLabel(event, range));
           TakeTitle(event, range);
+          if (event.span == MD_SPAN_IMG && !images_.empty()) EndImage(range.end);
         }
         break;
       case Event::Kind::kSoftBreak:
         if (opaque_depth_ > 0) break;
         if (view_.HidesIn(range)) {  // the colon of a definition
-          builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
+          builder().Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
         } else {
-          builder_.AddDecoded(range, " ");
+          builder().AddDecoded(range, " ");
         }
         break;
       default:
-        if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
+        if (opaque_depth_ == 0) builder().Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     }
+  }
+
+  // What follows is the alternative text of an image.
+  void BeginImage(size_t begin) {
+    images_.push_back(begin);
+    builders_.emplace_back(bytes_, rules_);
+  }
+
+  void EndImage(size_t end) {
+    Flush();
+    builders_.pop_back();
+    builder().Standalone({images_.back(), end}, /*ordered=*/false, /*is_word=*/false);
+    images_.pop_back();
   }
 
   // "[Label]" and "[Label][]" refer to a definition by their text. A translation must write "[Text][Label]" instead.
@@ -396,10 +422,10 @@ class MarkdownReader {
       const size_t escape = at_;  // where TakeGap stopped: at a backslash, or at the text
       if (event.kind == Event::Kind::kText && range.begin > escape && range.begin < range.end) {
         if (range.begin == escape + 1 && bytes_[escape] == '\\') {
-          builder_.AddDecoded({escape, range.begin + 1}, bytes_.substr(range.begin, 1));
+          builder().AddDecoded({escape, range.begin + 1}, bytes_.substr(range.begin, 1));
           ++range.begin;
         } else {
-          builder_.Standalone({escape, range.begin}, /*ordered=*/true, /*is_word=*/false);
+          builder().Standalone({escape, range.begin}, /*ordered=*/true, /*is_word=*/false);
         }
       }
       AddText(event.kind, range);
@@ -408,24 +434,24 @@ class MarkdownReader {
   }
 
   void AddText(Event::Kind kind, ByteRange range) {
-    if (kind == Event::Kind::kText) return builder_.AddText(range);
+    if (kind == Event::Kind::kText) return builder().AddText(range);
     if (kind == Event::Kind::kEntity) {
       const CharacterReference reference = ReadCharacterReference(bytes_.substr(0, range.end), range.begin);
-      if (reference.length == range.end - range.begin) return builder_.AddDecoded(range, reference.text);
-      return builder_.Standalone(range, /*ordered=*/false, /*is_word=*/true);
+      if (reference.length == range.end - range.begin) return builder().AddDecoded(range, reference.text);
+      return builder().Standalone(range, /*ordered=*/false, /*is_word=*/true);
     }
     const std::vector<HtmlToken> tokens = TokenizeHtml(bytes_.substr(range.begin, range.end - range.begin));
     const bool is_tag =
         tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
-    if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder_.Open(range, tokens[0].name);
-    if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder_.Close(range, tokens[0].name);
+    if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder().Open(range, tokens[0].name);
+    if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder().Close(range, tokens[0].name);
     const bool breaks = !tokens.empty() && tokens[0].name == "br";
-    builder_.Standalone(range, /*ordered=*/breaks, /*is_word=*/false, breaks);
+    builder().Standalone(range, /*ordered=*/breaks, /*is_word=*/false, breaks);
   }
 
   void Flush() {
     PlacedUnit unit;
-    if (!builder_.Finish(&unit)) return;
+    if (!builder().Finish(&unit)) return;
     if (unit.markers.size() > static_cast<size_t>(options_.limits.max_markers)) {
       Refuse(absl::StrCat("a paragraph has more than ", options_.limits.max_markers,
                           " spans, placeholders and links; divide it"));
@@ -470,10 +496,11 @@ class MarkdownReader {
   const MarkdownView view_;
   const ParseOptions& options_;
   const UnitRules rules_;
-  UnitBuilder builder_;
+  std::vector<UnitBuilder> builders_;  // of the paragraph, and of the alternative texts of the images that are open
+  std::vector<size_t> images_;         // where these images begin
   std::vector<PlacedUnit> units_;
   std::vector<Event> events_;  // of the paragraph being read
-  int32_t depth_ = 0;
+  int32_t depth_ = 0, image_depth_ = 0;
   size_t told_ = 0;
   bool verbatim_ = false;
   size_t at_ = 0;  // the bytes before it are done

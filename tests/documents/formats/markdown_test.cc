@@ -26,7 +26,33 @@ TEST(MarkdownTest, EmphasisAndLinksArePairs) {
                           "⟦~~⟧gone⟦~~⟧."));
   EXPECT_THAT(MarkdownUnits("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
   EXPECT_THAT(MarkdownUnits("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
-              ElementsAre("⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![⟧alt text⟦](i.png)⟧."));
+              ElementsAre("alt text", "⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![alt text](i.png)⟧."));
+}
+
+TEST(MarkdownTest, AnImageIsAMarkerAndItsTextAUnit) {
+  const std::string badges =
+      "[![Build Status](b.svg)](u) [![License: MIT](l.svg 'The license')](LICENSE) ![](x.png) ![One more](m.svg)\n";
+  EXPECT_THAT(MarkdownUnits(badges), ElementsAre("Build Status", "The license", "License: MIT", "One more"));
+  EXPECT_EQ(
+      RenderRot13(*ParseAs("markdown", badges)),
+      "[![Ohvyq Fgnghf](b.svg)](u) [![Yvprafr: ZVG](l.svg 'Gur yvprafr')](LICENSE) ![](x.png) ![Bar zber](m.svg)\n");
+  const std::string text =
+      "Click ![the *gear*\n`icon`](g.png) to\ngo ![in ![to](a) it](b), **![all](c)**.\n\n"
+      "See ![Label], ![label][] and ![it][Label] there.\n\n![Label]\n\n[label]: x.png\n";
+  EXPECT_THAT(MarkdownUnits(text),
+              ElementsAre("the ⟦*⟧gear⟦*⟧ ⟦`icon`⟧", "to", "in ⟦![to](a)⟧ it", "all",
+                          "Click ⟦![the *gear*\n`icon`](g.png)⟧ to go ⟦![in ![to](a) it](b)⟧, "
+                          "⟦**⟧⟦![all](c)⟧⟦**⟧.",
+                          "⟦![⟧Label⟦]⟧", "⟦![⟧label⟦][]⟧", "⟦![⟧it⟦][Label]⟧",
+                          "See ⟦![Label]⟧, ⟦![label][]⟧ and ⟦![it][Label]⟧ there.", "⟦![⟧Label⟦]⟧"));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(Translated("See ![Label] and ![label][] there.\n\n[label]: x.png\n",
+                       {{"Label", "Knopf"}, {"label", "knopf"}, {"See  and  there.", "Sie  und  da."}}),
+            "Sie ![Knopf][Label] und ![knopf][label] da.\n\n[label]: x.png\n");
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep = "![" + deep + "](b)";
+  EXPECT_THAT(RefusalAs("markdown", deep), HasSubstr("images lie more than 200 deep"));
 }
 
 // The translation of a document with one unit.
