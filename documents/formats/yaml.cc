@@ -291,7 +291,7 @@ class YamlReader {
       case YAML_FOLDED_SCALAR_STYLE: {
         BlockWriter writer;
         writer.folded = scalar.style == YAML_FOLDED_SCALAR_STYLE;
-        if (!ReadBlock(range, &writer)) return;
+        if (!ReadBlock(range, value, &writer)) return;
         encode = writer;
         break;
       }
@@ -327,19 +327,21 @@ class YamlReader {
     return false;
   }
 
-  // False if the header gives the indentation as a number: the text may then begin with spaces of its own.
-  bool ReadBlock(ByteRange range, BlockWriter* writer) const {
+  // False if the block cannot be written in its style.
+  bool ReadBlock(ByteRange range, const std::string& value, BlockWriter* writer) const {
     const std::string_view raw = bytes_.substr(range.begin, range.end - range.begin);
     const size_t header_end = raw.find('\n');
     if (header_end == std::string_view::npos) return false;
-    const std::string_view header = raw.substr(0, header_end);
-    if (header.substr(0, header.find('#')).find_first_of("0123456789") != std::string_view::npos) return false;
     const size_t first = raw.find_first_not_of(" \n\r", header_end);
     const size_t last = raw.find_last_not_of(" \n\r\t");
     if (first == std::string_view::npos || last < first) return false;
     const size_t line = raw.rfind('\n', first) + 1;
+    // If the header gives the indentation as a number ("|2"), the text may begin with spaces of its own.
+    const size_t text = value.find_first_not_of(" \n");
+    const size_t spaces = text == std::string::npos ? 0 : text - (value.rfind('\n', text) + 1);
+    if (spaces > first - line) return false;
     writer->header = raw.substr(0, header_end + 1);
-    writer->indent = raw.substr(line, first - line);
+    writer->indent = raw.substr(line, first - line - spaces);
     writer->end = raw.substr(std::min(raw.find_first_of("\r\n", last), raw.size()));
     return !writer->indent.empty() || open_.empty();
   }

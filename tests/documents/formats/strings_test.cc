@@ -254,6 +254,18 @@ TEST(YamlTest, BlankLinesOfABlockStay) {
             "k: |\n\n\n  hallo du\n");
 }
 
+TEST(YamlTest, ABlockMayGiveItsIndentation) {
+  const std::string yaml =
+      "a:\n  b: |2 # why not\n      first line\n    second\n\n  c: >2-\n\n     third\n     line\n    fourth\n    line\n"
+      "d: |1+\n \n  \n fifth\n\ne: last\n";
+  EXPECT_THAT(Shown(*ParseAs("yaml", yaml)),
+              ElementsAre("  first line\nsecond\n", "\n third\n line\nfourth line", "\n \nfifth\n\n", "last"));
+  ExpectIdentity("yaml", yaml);
+  ExpectTranslationIsRead("yaml", yaml);
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", "a: |2\n    one\n  two\nb: c\n"), {{"  one\ntwo\n", "  eins\nzwei\n"}}),
+            "a: |2\n    eins\n  zwei\nb: c\n");
+}
+
 TEST(YamlTest, LineBreaksOfABlockAreThoseOfTheFile) {
   EXPECT_EQ(RenderRot13(*ParseAs("yaml", "a: |\r\n  one\r\n\r\n  two\r\nb: >\r\n  one\r\n\r\n  two\r\n")),
             "a: |\r\n  bar\r\n\r\n  gjb\r\nb: >\r\n  bar\r\n\r\n  gjb\r\n");
