@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "documents/ascii.h"
 #include "documents/characters.h"
@@ -25,6 +26,7 @@
 #include "documents/syntax/html_elements.h"
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/xml_events.h"
+#include "documents/units/html_attributes.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {
@@ -83,11 +85,6 @@ bool PartsTexts(UChar32 before, UChar32 after, bool is_end_tag) {
   if (is_of_word(before)) return !is_end_tag || !u_islower(after);
   return before == '.' || before == '!' || before == '?' || before == ':';
 }
-
-// Attributes that users see or hear. Those of `meta` and `input` depend on another attribute, see IsTranslated.
-constexpr std::string_view kShown[] = {"alt",           "title",   "placeholder",      "aria-label",
-                                       "label",         "summary", "aria-description", "aria-placeholder",
-                                       "aria-valuetext"};
 
 class HtmlReader {
  public:
@@ -238,14 +235,6 @@ class HtmlReader {
 
   std::string_view Bytes(const ByteRange& range) const { return bytes_.substr(range.begin, range.end - range.begin); }
 
-  std::string_view Value(const HtmlAttribute* attribute) const {
-    return attribute == nullptr ? "" : Bytes(attribute->value);
-  }
-
-  std::string LowerValue(const HtmlToken& token, std::string_view attribute) const {
-    return absl::AsciiStrToLower(std::string(Value(token.Find(attribute))));
-  }
-
   // Elements that a request keeps by name are often placeholders, which are part of the sentence.
   bool IsKeptByName(const HtmlToken& token) const {
     const std::vector<std::string>& keep = options_.elements.keep;
@@ -254,31 +243,14 @@ class HtmlReader {
 
   bool IsKept(const HtmlToken& token) const { return IsKeptElement(bytes_, token, options_.source_language); }
 
-  bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
-    if (token.name == "meta") {
-      constexpr std::string_view kDescriptions[] = {"description",      "og:title",      "og:description",
-                                                    "og:image:alt",     "twitter:title", "twitter:description",
-                                                    "twitter:image:alt"};
-      std::string what = LowerValue(token, "name");
-      if (what.empty()) what = LowerValue(token, "property");
-      return attribute.name == "content" &&
-             std::find(std::begin(kDescriptions), std::end(kDescriptions), what) != std::end(kDescriptions);
-    }
-    if (token.name == "input" && attribute.name == "value") {
-      return IsOneOf(LowerValue(token, "type"), {"submit", "button", "reset"});
-    }
-    if (token.name == "link" || token.name == "style") return false;  // the title of these names a style sheet
-    return std::find(std::begin(kShown), std::end(kShown), attribute.name) != std::end(kShown);
-  }
-
   // The bytes are UTF-8, whatever a text of ASCII alone declares; a translation has other characters.
   void DeclareUtf8(const HtmlToken& token) {
     ByteRange declared;
     if (const HtmlAttribute* charset = token.Find("charset"); charset != nullptr) {
       declared = charset->value;
-    } else if (LowerValue(token, "http-equiv") == "content-type") {
+    } else if (absl::EqualsIgnoreCase(std::string(AttributeOf(bytes_, token, "http-equiv")), "content-type")) {
       constexpr std::string_view kCharset = "charset=";
-      const std::string content = LowerValue(token, "content");
+      const std::string content = absl::AsciiStrToLower(std::string(AttributeOf(bytes_, token, "content")));
       const size_t at = content.find(kCharset);
       if (at == std::string::npos) return;
       const size_t begin = at + kCharset.size(), end = content.find_first_of("; \t\n\f\r", begin);
@@ -295,33 +267,19 @@ class HtmlReader {
   void DeclareLanguage(const HtmlToken& token) {
     if (options_.target_language.empty()) return;
     for (const char* name : {"lang", "xml:lang"}) {
-      const HtmlAttribute* lang = token.Find(name);
-      if (lang == nullptr || Value(lang).empty()) continue;
-      const bool is_source =
-          !options_.source_language.empty() && AreSameLanguage(Value(lang), options_.source_language);
-      if (is_source || IsOneOf(token.name, {"html", "body"})) edits_.push_back({lang->value, options_.target_language});
+      const std::string_view language = AttributeOf(bytes_, token, name);
+      if (language.empty()) continue;
+      const bool is_source = !options_.source_language.empty() && AreSameLanguage(language, options_.source_language);
+      if (is_source || IsOneOf(token.name, {"html", "body"})) {
+        edits_.push_back({token.Find(name)->value, options_.target_language});
+      }
     }
   }
 
   void TakeAttributes(const HtmlToken& token) {
     DeclareLanguage(token);
     if (token.name == "meta" && !options_.target_language.empty()) DeclareUtf8(token);
-    for (const HtmlAttribute& attribute : token.attributes) {
-      if (!IsTranslated(token, attribute)) continue;
-      UnitRules rules = rules_;
-      rules.leave_out_ends = attribute.quote != '\0';
-      UnitBuilder builder(bytes_, rules);
-      builder.AddTextWithReferences(attribute.value, /*in_attribute=*/true);
-      PlacedUnit unit;
-      if (!builder.Finish(&unit)) continue;
-      unit.write = WriteEscaped(EscapeXmlAttribute);
-      if (attribute.quote == '\0') {
-        unit.write = [](const Unit& source, const MarkedText& translation, const std::vector<std::string>& markers) {
-          return absl::StrCat("\"", WriteEscaped(EscapeXmlAttribute)(source, translation, markers), "\"");
-        };
-      }
-      units_.push_back(std::move(unit));
-    }
+    AddAttributeUnits(bytes_, token, rules_, &units_);
   }
 
   void Flush() { builder_.FinishEscaped(EscapeXml, &units_); }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "documents/syntax/markdown_syntax.h"
 #include "documents/syntax/markdown_view.h"
 #include "documents/syntax/markdown_writer.h"
+#include "documents/units/html_attributes.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {
@@ -37,7 +39,7 @@ namespace {
 struct Event {
   enum class Kind { kText, kHtml, kEntity, kCode, kSoftBreak, kHardBreak, kEnter, kLeave };
   Kind kind = Kind::kText;
-  ByteRange range;  // only for text
+  ByteRange range;  // of a text; of a link's or an image's end that of its title, see TitleAt
   MD_SPANTYPE span = MD_SPAN_EM;
 
   bool is_text() const { return kind < Kind::kSoftBreak; }
@@ -61,7 +63,7 @@ class MarkdownReader {
     parser.enter_block = [](MD_BLOCKTYPE type, void*, void* self) { return Self(self).EnterBlock(type); };
     parser.leave_block = [](MD_BLOCKTYPE type, void*, void* self) { return Self(self).LeaveBlock(type); };
     parser.enter_span = [](MD_SPANTYPE type, void* detail, void* self) { return Self(self).EnterSpan(type, detail); };
-    parser.leave_span = [](MD_SPANTYPE type, void*, void* self) { return Self(self).LeaveSpan(type); };
+    parser.leave_span = [](MD_SPANTYPE type, void* detail, void* self) { return Self(self).LeaveSpan(type, detail); };
     parser.text = [](MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size, void* self) {
       return Self(self).Text(type, text, size);
     };
@@ -125,10 +127,22 @@ class MarkdownReader {
     return Count(cost);
   }
 
-  int LeaveSpan(MD_SPANTYPE type) {
+  int LeaveSpan(MD_SPANTYPE type, void* detail) {
     if (type == MD_SPAN_IMG) --image_depth_;
-    events_.push_back({Event::Kind::kLeave, {}, type});
+    ByteRange title;
+    if (type == MD_SPAN_A) title = TitleAt(static_cast<MD_SPAN_A_DETAIL*>(detail)->title);
+    if (type == MD_SPAN_IMG) title = TitleAt(static_cast<MD_SPAN_IMG_DETAIL*>(detail)->title);
+    events_.push_back({Event::Kind::kLeave, title, type});
     return Count(1);
+  }
+
+  // Where a title stands, which may be in a definition. Empty if there is none, or md4c made it of several parts: it
+  // has an escape, a reference or a line break.
+  ByteRange TitleAt(const MD_ATTRIBUTE& title) const {
+    const std::string& all = view_.text();
+    if (title.size == 0 || title.text < all.data() || title.text + title.size > all.data() + all.size()) return {};
+    const auto begin = static_cast<size_t>(title.text - all.data());
+    return view_.SourceOf({begin, begin + title.size});
   }
 
   int Text(MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size) {
@@ -395,7 +409,12 @@ class MarkdownReader {
 
   void TakeTitle(const Event& event, ByteRange link) {
     if (event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) return;
-    const std::optional<ByteRange> title = LinkTitle(bytes_, link);
+    std::optional<ByteRange> title = LinkTitle(bytes_, link);
+    if (bytes_.substr(link.begin, 2) != "](" && event.range.begin < event.range.end) {
+      // Several links may refer to one definition.
+      if (!definition_titles_.insert(event.range.begin).second) return;
+      title = event.range;
+    }
     if (!title.has_value()) return;
     UnitBuilder builder(bytes_, rules_);
     const std::string_view text = bytes_.substr(0, title->end);
@@ -441,12 +460,23 @@ class MarkdownReader {
       return builder().Standalone(range, /*ordered=*/false, /*is_word=*/true);
     }
     const std::vector<HtmlToken> tokens = TokenizeHtml(bytes_.substr(range.begin, range.end - range.begin));
+    if (tokens.size() == 1 && tokens[0].kind == HtmlToken::Kind::kStart) TakeAttributes(tokens[0], range.begin);
     const bool is_tag =
         tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder().Open(range, tokens[0].name);
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder().Close(range, tokens[0].name);
     const bool breaks = !tokens.empty() && tokens[0].name == "br";
     builder().Standalone(range, /*ordered=*/breaks, /*is_word=*/false, breaks);
+  }
+
+  // Of a tag that was read from the bytes at `begin`.
+  void TakeAttributes(HtmlToken tag, size_t begin) {
+    for (HtmlAttribute& attribute : tag.attributes) {
+      attribute.value.begin += begin;
+      attribute.value.end += begin;
+    }
+    if (IsKeptElement(bytes_, tag, options_.source_language)) return;
+    AddAttributeUnits(bytes_, tag, {.inline_rules = {options_.keep_terms}, .copies_markers = true}, &units_);
   }
 
   void Flush() {
@@ -505,6 +535,7 @@ class MarkdownReader {
   bool verbatim_ = false;
   size_t at_ = 0;  // the bytes before it are done
   size_t opaque_depth_ = 0, opaque_begin_ = 0;
+  std::set<size_t> definition_titles_;    // that are units: where they begin
   std::vector<size_t> links_;             // open links: where their text begins
   std::map<size_t, std::string> labels_;  // labels of references by text; key: where the end begins
   absl::Status refusal_;

@@ -10,19 +10,20 @@
 namespace salient {
 namespace {
 
-std::string_view ValueOf(std::string_view text, const HtmlAttribute* attribute) {
-  if (attribute == nullptr) return "";
-  return text.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
-}
-
 // What the root says of the page does not count: a template may have the language of whoever made it.
 bool IsForeign(std::string_view text, const HtmlToken& start, std::string_view source_language) {
   if (source_language.empty() || IsOneOf(start.name, {"html", "body"})) return false;
-  const std::string_view language = ValueOf(text, start.Find("lang"));
+  const std::string_view language = AttributeOf(text, start, "lang");
   return !language.empty() && !AreSameLanguage(language, source_language);
 }
 
 }  // namespace
+
+std::string_view AttributeOf(std::string_view text, const HtmlToken& start, std::string_view name) {
+  const HtmlAttribute* attribute = start.Find(name);
+  if (attribute == nullptr) return "";
+  return text.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
+}
 
 bool IsOpaqueElement(std::string_view name) {
   return IsOneOf(
@@ -33,10 +34,10 @@ bool IsOpaqueElement(std::string_view name) {
 bool IsWordElement(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
 
 bool IsKeptElement(std::string_view text, const HtmlToken& start, std::string_view source_language) {
-  if (absl::EqualsIgnoreCase(std::string(ValueOf(text, start.Find("translate"))), "no")) return true;
+  if (absl::EqualsIgnoreCase(std::string(AttributeOf(text, start, "translate")), "no")) return true;
   if (IsForeign(text, start, source_language)) return true;
   const std::vector<std::string> classes =
-      absl::StrSplit(std::string(ValueOf(text, start.Find("class"))), absl::ByAnyChar(" \t\n\f\r"));
+      absl::StrSplit(std::string(AttributeOf(text, start, "class")), absl::ByAnyChar(" \t\n\f\r"));
   return std::ranges::find(classes, "notranslate") != classes.end();
 }
 

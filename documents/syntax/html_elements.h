@@ -12,12 +12,16 @@
 
 namespace salient {
 
+// The bytes of an attribute's value, references unresolved; "" if there is no such attribute. `text`: what the token
+// was read from.
+std::string_view AttributeOf(std::string_view text, const HtmlToken& start, std::string_view name);
+
 // Elements without text to translate. Those of IsWordElement count as a word of their sentence.
 bool IsOpaqueElement(std::string_view name);
 bool IsWordElement(std::string_view name);
 
 // Whether a start tag says that its element is kept: by translate="no", by the class notranslate, or by the `lang` of
-// another language than `source_language` (empty: not known). `text`: what the token was read from.
+// another language than `source_language` (empty: not known).
 bool IsKeptElement(std::string_view text, const HtmlToken& start, std::string_view source_language);
 
 // Pairs the tags of a text, in their order: an end tag ends the innermost element of its name that is open.

@@ -26,7 +26,7 @@ TEST(MarkdownTest, EmphasisAndLinksArePairs) {
                           "⟦~~⟧gone⟦~~⟧."));
   EXPECT_THAT(MarkdownUnits("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
   EXPECT_THAT(MarkdownUnits("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
-              ElementsAre("alt text", "⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![alt text](i.png)⟧."));
+              ElementsAre("Title", "alt text", "⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![alt text](i.png)⟧."));
 }
 
 TEST(MarkdownTest, AnImageIsAMarkerAndItsTextAUnit) {
@@ -298,6 +298,33 @@ TEST(MarkdownTest, EscapesInTitlesAreUndoneAndDoneAgain) {
   ExpectTranslationIsRead("markdown", text);
   EXPECT_EQ(Translated("[p](u \"The \\\"big\\\" title\")", {{"The \"big\" title", "Der \"große\" Titel\\"}}),
             "[p](u \"Der \\\"große\\\" Titel\\\\\")");
+}
+
+TEST(MarkdownTest, TitlesOfDefinitionsAreUnits) {
+  const std::string text =
+      "See [one][a], [two][a], [b], ![c][] and [d].\n\n[a]: u \"Read it first\"\n[b]: <v w>\n  'Now'\n"
+      "[c]: x.png (A gear)\n[d]: y \"a &amp; b\"\n[e]: z \"Not shown\"\n\n> [f]\n>\n> [f]: w \"Quoted\"\n";
+  EXPECT_THAT(MarkdownUnits(text),
+              ElementsAre("Read it first", "Now", "A gear", "⟦![⟧c⟦][]⟧",
+                          "See ⟦[⟧one⟦][a]⟧, ⟦[⟧two⟦][a]⟧, ⟦[⟧b⟦]⟧, ⟦![c][]⟧ and ⟦[⟧d⟦]⟧.", "Quoted", "⟦[⟧f⟦]⟧"));
+  ExpectIdentity("markdown", text);
+  EXPECT_EQ(
+      Translated(text, {{"Read it first", "Erst \"lesen\""}, {"Now", "Mach's"}, {"A gear", "Ein (Rad)"}}),
+      "See [one][a], [two][a], [b], ![c][] and [d].\n\n[a]: u \"Erst \\\"lesen\\\"\"\n[b]: <v w>\n  'Mach\\'s'\n"
+      "[c]: x.png (Ein \\(Rad\\))\n[d]: y \"a &amp; b\"\n[e]: z \"Not shown\"\n\n> [f]\n>\n> [f]: w \"Quoted\"\n");
+}
+
+TEST(MarkdownTest, AttributesOfInlineHtmlAreUnits) {
+  const std::string text =
+      "Click <img src=\"g.png\" alt=\"the gear\"> or\n<a href=u title='More &amp; more'>this</a> "
+      "<img translate=\"no\" alt=\"Not this\">.\n\n> <img\n> alt=\"nor this\"> Text\n";
+  EXPECT_THAT(MarkdownUnits(text)[0], "the gear");
+  EXPECT_THAT(MarkdownUnits(text)[1], "More & more");
+  EXPECT_EQ(MarkdownUnits(text).size(), 4u);
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(Translated("Click <img src=g alt='the gear'> now.", {{"the gear", "das <Rad>"}}),
+            "Click <img src=g alt='das &lt;Rad&gt;'> now.");
 }
 
 // What follows the destination after white space is the title; where only one of the two stands, it is the destination.
