@@ -4,7 +4,8 @@
 // Not translated: scripts, styles, SVG, `pre`, elements with translate="no", the class notranslate or the `lang` of
 // another language, and the elements of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become
 // markers, which count as a word of their sentence. Translated besides text: the attributes alt, title, placeholder,
-// aria-label, label, summary and similar, the description in the head, and the labels of buttons.
+// aria-label, label, summary and similar, the description in the head, the labels of buttons, the content of templates,
+// and what audio, video, canvas and object show in place of themselves.
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
@@ -167,7 +168,12 @@ class HtmlReader {
     return in_text;
   }
 
-  bool IsInlineTag(size_t i) const { return in_text_[i] || IsInline(tokens_[i].name); }
+  // What browsers show instead of sound, and what a template holds, is text of its own. An empty element may be part of
+  // a sentence.
+  bool IsInlineTag(size_t i) const {
+    if (IsOneOf(tokens_[i].name, {"audio", "template"})) return ends_[i] == i + 1;
+    return in_text_[i] || IsInline(tokens_[i].name);
+  }
 
   // The last token of block i, whose end tag is left out: before a sibling, or before the end of its parent.
   size_t LastOf(size_t i) const {
@@ -216,7 +222,8 @@ class HtmlReader {
     const bool is_inline = kept_by_name || IsInlineTag(i);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
-    if ((kept || IsOpaqueElement(token.name)) && ends_[i] > 0) {
+    const bool is_empty = is_inline && ends_[i] == i + 1 && IsOneOf(token.name, {"audio", "template"});
+    if ((kept || is_empty || IsOpaqueElement(token.name)) && ends_[i] > 0) {
       const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
       const bool is_word = IsWordElement(token.name) || (kept && is_inline);
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);

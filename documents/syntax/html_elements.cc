@@ -26,9 +26,8 @@ std::string_view AttributeOf(std::string_view text, const HtmlToken& start, std:
 }
 
 bool IsOpaqueElement(std::string_view name) {
-  return IsOneOf(
-      name, {"code",     "kbd",    "samp",   "var",    "math",  "pre",   "script", "style",   "svg",      "textarea",
-             "template", "object", "canvas", "iframe", "audio", "video", "xmp",    "noembed", "noframes", "plaintext"});
+  return IsOneOf(name, {"code", "kbd", "samp", "var", "math", "pre", "script", "style", "svg", "textarea", "iframe",
+                        "xmp", "noembed", "noframes", "plaintext"});
 }
 
 bool IsWordElement(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }

@@ -90,6 +90,19 @@ TEST(HtmlTest, KeepsElementsWhoseEndTagIsLeftOut) {
   EXPECT_THAT(HtmlUnits("<html translate=no><head><title>Keep</title></head><body>it</body>"), IsEmpty());
 }
 
+TEST(HtmlTest, WhatIsShownInsteadOfPicturesAndSoundIsText) {
+  const std::string html =
+      "<p>Hear <audio src=a></audio> it.</p><p>One <audio controls title=Sound><source src=b>No sound</audio> two</p>"
+      "<video><track kind=captions label=\"English captions\" src=c><p>No <b>video</b></p></video>"
+      "<canvas>A chart</canvas><object data=d><param name=e value=f>A film</object>"
+      "<template><li>Item {{ n }}</li></template>";
+  EXPECT_THAT(HtmlUnits(html),
+              ElementsAre("Hear ⟦<audio src=a></audio>⟧ it.", "One", "Sound", "No sound", "two", "English captions",
+                          "No ⟦<b>⟧video⟦</b>⟧", "A chart", "A film", "Item ⟦{{ n }}⟧"));
+  ExpectIdentity("html", html);
+  ExpectTranslationIsRead("html", html);
+}
+
 TEST(HtmlTest, ValuesOfAttributesAreReadInAnyCase) {
   EXPECT_THAT(HtmlUnits("<div translate=\"NO\">Keep</div><div class=\"foo\nnotranslate\">Keep</div>"
                         "<meta name=\"Description\" content=\"About us\"><input type=SUBMIT value=Send>"),
