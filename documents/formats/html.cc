@@ -28,6 +28,7 @@
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/html_attributes.h"
+#include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {
@@ -85,6 +86,18 @@ bool PartsTexts(UChar32 before, UChar32 after, bool is_end_tag) {
   if (!is_of_word(after)) return false;
   if (is_of_word(before)) return !is_end_tag || !u_islower(after);
   return before == '.' || before == '!' || before == '?' || before == ':';
+}
+
+// Ordinals, choices and abbreviations, which LooksLikeCode takes for code: "2nd", "and/or", "e.g."
+bool IsInProse(std::string_view text) {
+  const bool has_slash = text.find('/') != std::string_view::npos;
+  bool is_choice = has_slash, is_abbreviation = !has_slash;
+  for (size_t i = 0; i < text.size(); ++i) {
+    is_choice = is_choice && (IsLetter(text[i]) || text[i] == '/');
+    const bool ends_letter = i > 0 && IsLetter(text[i - 1]);
+    is_abbreviation = is_abbreviation && (ends_letter ? text[i] == '.' : IsLetter(text[i]));
+  }
+  return is_choice || is_abbreviation || (!text.empty() && IsDigit(text[0]));
 }
 
 class HtmlReader {
@@ -222,10 +235,11 @@ class HtmlReader {
     const bool is_inline = kept_by_name || IsInlineTag(i);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
+    const bool is_code = is_inline && HoldsCode(i);
     const bool is_empty = is_inline && ends_[i] == i + 1 && IsOneOf(token.name, {"audio", "template"});
-    if ((kept || is_empty || IsOpaqueElement(token.name)) && ends_[i] > 0) {
+    if ((kept || is_code || is_empty || IsOpaqueElement(token.name)) && ends_[i] > 0) {
       const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
-      const bool is_word = IsWordElement(token.name) || (kept && is_inline);
+      const bool is_word = IsWordElement(token.name) || is_code || (kept && is_inline);
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
       return ends_[i];
     }
@@ -241,6 +255,15 @@ class HtmlReader {
   }
 
   std::string_view Bytes(const ByteRange& range) const { return bytes_.substr(range.begin, range.end - range.begin); }
+
+  // Whether all that an element holds is the name of an icon, a file or the like: "arrow_back", "README.md".
+  bool HoldsCode(size_t i) const {
+    if (ends_[i] != i + 2 || tokens_[i + 1].kind != TokenKind::kText) return false;
+    const ByteRange range = tokens_[i + 1].range;
+    std::string text(bytes_.substr(range.begin, range.end - range.begin));
+    absl::StripAsciiWhitespace(&text);
+    return text.find('&') == std::string::npos && LooksLikeCode(text) && !IsInProse(text);
+  }
 
   // Elements that a request keeps by name are often placeholders, which are part of the sentence.
   bool IsKeptByName(const HtmlToken& token) const {

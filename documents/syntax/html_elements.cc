@@ -37,7 +37,9 @@ bool IsKeptElement(std::string_view text, const HtmlToken& start, std::string_vi
   if (IsForeign(text, start, source_language)) return true;
   const std::vector<std::string> classes =
       absl::StrSplit(std::string(AttributeOf(text, start, "class")), absl::ByAnyChar(" \t\n\f\r"));
-  return std::ranges::find(classes, "notranslate") != classes.end();
+  return std::ranges::any_of(classes, [](const std::string& name) {
+    return name == "notranslate" || name.starts_with("material-icons") || name.starts_with("material-symbols");
+  });
 }
 
 std::optional<size_t> TagPairing::End(const std::string& name) {

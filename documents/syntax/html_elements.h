@@ -20,8 +20,9 @@ std::string_view AttributeOf(std::string_view text, const HtmlToken& start, std:
 bool IsOpaqueElement(std::string_view name);
 bool IsWordElement(std::string_view name);
 
-// Whether a start tag says that its element is kept: by translate="no", by the class notranslate, or by the `lang` of
-// another language than `source_language` (empty: not known).
+// Whether a start tag says that its element is kept: by translate="no", by the class notranslate or one of Google's
+// fonts of icons, whose text is the name of an icon, or by the `lang` of another language than `source_language`
+// (empty: not known).
 bool IsKeptElement(std::string_view text, const HtmlToken& start, std::string_view source_language);
 
 // Pairs the tags of a text, in their order: an end tag ends the innermost element of its name that is open.

@@ -81,6 +81,21 @@ TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
               ElementsAre("Buy ⟦<span translate=no>Blue Widget</span>⟧ or ⟦<i class='x notranslate'>Red</i>⟧."));
 }
 
+TEST(HtmlTest, KeepsNamesOfIconsAndCode) {
+  const std::string html =
+      "<p><i class=\"material-icons\">home</i> Home <i class='x'> arrow_back </i> <b>See</b> <a href=u "
+      "title=T>README.md</a>"
+      "<p>The <b>2nd</b> <i>e.g.</i> <b>and/or</b> <abbr>U.S.</abbr> <b>Loading...</b> <b>a&nbsp;3</b> <b>iPhone</b>"
+      "<p><span class=material-symbols-outlined>menu</span></p>";
+  EXPECT_THAT(HtmlUnits(html),
+              ElementsAre("T",
+                          "⟦<i class=\"material-icons\">home</i>⟧ Home ⟦<i class='x'> arrow_back </i>⟧ ⟦<b>⟧See⟦</b>⟧ "
+                          "⟦<a href=u title=T>README.md</a>⟧",
+                          "The ⟦<b>⟧2nd⟦</b>⟧ ⟦<i>⟧e.g.⟦</i>⟧ ⟦<b>⟧and/or⟦</b>⟧ ⟦<abbr>⟧U.S.⟦</abbr>⟧ "
+                          "⟦<b>⟧Loading...⟦</b>⟧ ⟦<b>⟧a\u00a03⟦</b>⟧ ⟦<b>iPhone</b>⟧"));
+  ExpectIdentity("html", html);
+}
+
 TEST(HtmlTest, KeepsElementsWhoseEndTagIsLeftOut) {
   EXPECT_THAT(HtmlUnits("<ul><li translate=\"no\">Keep<ul><li>me</ul> all<li>First</ul><p translate=no>Keep <i>it</i>"
                         "<p>Second<dl><dt class=notranslate>Keep<dd>Third</dl>"
