@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/units/string_unit.h"
@@ -134,11 +135,12 @@ std::string Plain(const std::string& value, bool in_flow) {
 struct BlockWriter {
   std::string header, indent, end;
   bool folded = false;
+  bool on_own_line = false;  // the header, which may then stand where quotes may not: not indented
 
   static bool BeginsWithBlank(const std::string& line) { return line[0] == ' ' || line[0] == '\t'; }
 
   std::string operator()(const std::string& value) const {
-    if (HasEscapedCharacter(value)) return DoubleQuoted(value) + end;
+    if (HasEscapedCharacter(value)) return (on_own_line ? indent : "") + DoubleQuoted(value) + end;
     const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
     const std::string_view line_break = header.ends_with("\r\n") ? "\r\n" : "\n";
     std::string out = header;
@@ -340,9 +342,13 @@ class YamlReader {
     const size_t text = value.find_first_not_of(" \n");
     const size_t spaces = text == std::string::npos ? 0 : text - (value.rfind('\n', text) + 1);
     if (spaces > first - line) return false;
+    const std::string_view before = bytes_.substr(0, range.begin);
+    writer->on_own_line = IsBlank(before.substr(before.find_last_of("\r\n") + 1));
     writer->header = raw.substr(0, header_end + 1);
     writer->indent = raw.substr(line, first - line - spaces);
     writer->end = raw.substr(std::min(raw.find_first_of("\r\n", last), raw.size()));
+    // A line break beyond ASCII, such as U+2028, may end the block; it is not kept.
+    if (writer->end.empty() && range.end < bytes_.size()) return false;
     return !writer->indent.empty() || open_.empty();
   }
 

@@ -209,6 +209,8 @@ TEST(YamlTest, ABlockGetsQuotesForWhatItCannotHold) {
   ExpectTranslationIsRead("yaml", yaml);
   EXPECT_EQ(RenderWith(*ParseAs("yaml", yaml), {{"other", "an\u0085dere"}}),
             "a: |\n  first\u2028  line\n  second\n\nb: \"an\\u0085dere\"\n");
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", "a:\r\n|\n  other\n"), {{"other\n", "an\u0085dere\n"}}),
+            "a:\r\n  \"an\\u0085dere\\n\"\n");
 }
 
 // Data may hide in strings; the rest of the document is translated.
@@ -264,6 +266,15 @@ TEST(YamlTest, ABlockMayGiveItsIndentation) {
   ExpectTranslationIsRead("yaml", yaml);
   EXPECT_EQ(RenderWith(*ParseAs("yaml", "a: |2\n    one\n  two\nb: c\n"), {{"  one\ntwo\n", "  eins\nzwei\n"}}),
             "a: |2\n    eins\n  zwei\nb: c\n");
+}
+
+TEST(YamlTest, ABlockThatALineSeparatorEndsStays) {
+  for (const std::string yaml : {"a: |2\n    b\n  c\u2028d: more text\n", "a: |\n  b c\u2028d: more text\n"}) {
+    const auto document = ParseAs("yaml", yaml);
+    EXPECT_THAT(Shown(*document), ElementsAre("more text"));
+    ExpectIdentity("yaml", yaml);
+    EXPECT_NE(ParseAs("yaml", RenderRot13(*document)), nullptr);
+  }
 }
 
 TEST(YamlTest, LineBreaksOfABlockAreThoseOfTheFile) {
