@@ -98,6 +98,9 @@ std::vector<std::string> Seeds() {
           "markdown",
           "a[^1]\n| b | c |\n|-|:-|\n| d | e |\n\n> [!NOTE] f\n> g $h$\n\n[^1]: i\n\n!!! j \"k\"\n    l :m: @n\n\n{% o "
           "%}\np\n$$\nq\n$$\n{: .r}\n"),
+      Seed("markdown",
+           "[![a](b)](c) ![d ![*e*][f] `g`](h 'i') ![f]\n\nj <code>k *l*\n</code> <i lang=fr>m</i> <img alt=\"n\"> "
+           "[f][]\n\n[f]: o \"p q\"\n"),
       Seed("html",
            "<!DOCTYPE html><html lang=en><title>a &amp; b</title><p title='c'>d <b>e <i>f</b></i><br>g<code>h</code>"
            "<script>i</script><!-- j --><p>k &check; {{ l }} &copy <img alt=m><svg><title>n</title></svg>o"),
@@ -123,11 +126,13 @@ std::vector<std::string> Seeds() {
            "%d\\n\"\n"
            "msgstr[0] \"\"\nmsgstr[1] \"d\"\n"),
       Seed("srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>a</i> b\n\n2\n00:00:03,000 --> 00:00:04,000\nc\n- d\n- e\n"),
+      Seed("srt", "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}<i>- a</i>\n>> b\n[C] d\nE: f ♪\n♪ g\n"),
       Seed("srt",
            "1\n00:00:01,000 --> 00:00:02,000\na\n \n2\n00:00:03,000 --> 00:00:04,000\n \nb\n00:00:05 --> 00:00:06\nc"),
       Seed("vtt", "WEBVTT\n\nNOTE a\n\n00:01.000 --> 00:02.000\n<v b>c &amp; d\n"),
       Seed("json", "{\"a\": [\"b c\", 1, \"\\u00e9\\n<b>{0}</b>\"], \"@d\": \"e\"}"),
       Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
+      Seed("yaml", "a: |2\n    b\n  c\nd: >1-\n\n  e\n f <code>g</code> h\n"),
       Seed("xml", "<a><!-- b --><c>d <e f=\"g\">h</e> &lt; <x id=\"1\"/> i</c><j translate=\"no\">k</j></a>"),
       Seed("xml", "l <m>n</m> <![CDATA[o & {p} q]]>{0}"),
       Seed("json", "[\"a &amp; &#8217;b <i>&lt;c&gt;</i> %d% $E$ {{{f}}}\"]"),
