@@ -91,7 +91,7 @@ class PoReader {
       const std::string marked = accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation;
       return translation == text ? same : Quote(marked, line_break);
     };
-    if (!MakeStringUnit(text, target.range, keep_terms_, encode, &unit)) return;
+    if (!MakeStringUnit(text, target.range, keep_terms_, encode, &unit, options_.source_language)) return;
     unit.always = true;
     units_.push_back(std::move(unit));
   }
