@@ -1,8 +1,14 @@
 #include "documents/segments/unit_cuts.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/units/wrapped_text.h"
 #include "engine/text/document.h"
@@ -12,6 +18,17 @@ namespace {
 
 // No abbreviation, no initial, and the beginning of a sentence if it is after the end of one.
 constexpr std::string_view kStandIn = "Word";
+
+// "The house" does, "NET" of "ASP.NET" does not.
+bool BeginsWithCapital(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  const auto size = static_cast<int32_t>(std::min<size_t>(text.size(), 8));
+  UChar32 first = 0, second = 0;
+  int32_t at = 0;
+  if (at < size) U8_NEXT(bytes, at, size, first);
+  if (at < size) U8_NEXT(bytes, at, size, second);
+  return u_isupper(first) && !u_isupper(second);
+}
 
 constexpr size_t kNoPlace = static_cast<size_t>(-1);
 
@@ -26,6 +43,19 @@ struct SplitText {
   }
 };
 
+// Whether a pair ends at this place and another begins, between two sentences: "<b>Save it.</b><b>Then close it.</b>".
+// Without a space the splitter would take them for one.
+bool EndsSentenceAt(const Unit& unit, const UnitPart& part, size_t i) {
+  if (i + 1 >= part.end_place) return false;
+  const MarkerPlace &closing = unit.source.places[i], &opening = unit.source.places[i + 1];
+  const std::string& text = unit.source.text;
+  const size_t at = closing.at;
+  if (opening.at != at || at <= part.range.begin || at >= part.range.end) return false;
+  return unit.markers[closing.marker].kind == MarkerKind::kClose &&
+         unit.markers[opening.marker].kind == MarkerKind::kOpen && IsOneOf(text[at - 1], ".!?") &&
+         BeginsWithCapital(std::string_view(text).substr(at));
+}
+
 SplitText SplitWithStandIns(const Unit& unit, const UnitPart& part) {
   SplitText split;
   size_t done = part.range.begin;
@@ -34,6 +64,10 @@ SplitText SplitWithStandIns(const Unit& unit, const UnitPart& part) {
   };
   for (size_t i = part.first_place; i < part.end_place; ++i) {
     const MarkerPlace& place = unit.source.places[i];
+    if (EndsSentenceAt(unit, part, i)) {
+      copy_to(place.at);
+      split.Add(' ', place.at, i);
+    }
     if (!unit.markers[place.marker].is_word) continue;
     copy_to(place.at);
     for (const char c : kStandIn) split.Add(c, place.at, i);

@@ -170,6 +170,17 @@ TEST(UnitSegmentsTest, SentencesWithoutSpaceBetweenThemGetOne) {
             "<p>Hello. The <b>world</b> is big.</p><p>One.<br>Two.</p>");
 }
 
+TEST(UnitSegmentsTest, SentencesInPairsThatTouchAreTwo) {
+  const auto texts = [](const std::string& html) { return SegmentTexts(*ParseAs("html", "<p>" + html + "</p>")); };
+  EXPECT_THAT(texts("Note: <b>Stop the server.</b><b>Start the client.</b>"),
+              ElementsAre("Note: Stop the server.", "Start the client."));
+  EXPECT_THAT(texts("<i>Is it <b>new?</b></i><i><b>Yes</b>, it is.</i>"), ElementsAre("Is it new?", "Yes, it is."));
+  EXPECT_THAT(texts("About <b>ASP.</b><i>NET</i>."), ElementsAre("About ASP.NET."));
+  const std::string html = "<p>Say: <b>Stop it.</b><b>Start it.</b></p>";
+  EXPECT_EQ(Rendered(*ParseAs("html", html), {"Sag: Halt.", "Los."}), "<p>Sag: <b>Halt.</b><b>Los.</b></p>");
+  ExpectIdentity("html", html);
+}
+
 TEST(UnitSegmentsTest, TheNumberOfSegmentsIsBounded) {
   std::vector<Unit> units(kMaxSegments + 1);
   for (Unit& unit : units) unit.source.text.assign(1, 'x');
