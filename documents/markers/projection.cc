@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "documents/ascii.h"
+#include "documents/characters.h"
 #include "documents/markers/divided_words.h"
 
 namespace salient {
@@ -222,23 +223,47 @@ class Projector {
     return static_cast<double>(before) / source_words * target_words;
   }
 
-  // How well a marker stands before target word `gap`: higher is better.
+  // How well a marker stands before target word `gap`: higher is better. Of the words before and after it in the source
+  // one that it touches counts twice, if a space is on its other side. Closing punctuation after it is not found
+  // in words: the last words of a sentence attend to it, too.
   float GapScore(const Node& parent, const Node& node, size_t gap) const {
     const size_t next = node.source_begin;
-    float score = 0;
+    float before = 0, after = 0;
     if (next == parent.source_begin) {
-      if (gap == parent.place.begin) score += 1;
+      if (gap == parent.place.begin) before = 1;
     } else if (gap > parent.place.begin) {
-      score += Weight(gap - 1, next - 1);
+      before = Weight(gap - 1, next - 1);
     }
     if (next >= parent.source_end) {
-      if (gap == parent.place.end) score += 1;
-    } else if (gap < parent.place.end) {
-      score += Weight(gap, next);
+      if (gap == parent.place.end) after = 1;
+    } else if (gap < parent.place.end && (!ClosesAfter(node) || !HasLetters(gap))) {
+      after = Weight(gap, next);
     }
+    float score = before + after;
+    if (SpaceBefore(node) && !SpaceAfter(node)) score += after;
+    if (SpaceAfter(node) && !SpaceBefore(node)) score += before;
     const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
     const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - ExpectedWords(parent, node));
     return score - static_cast<float>(0.01 * distance / (1 + target_words));
+  }
+
+  // Whether the source has white space or nothing at all before a marker, or after it.
+  bool SpaceBefore(const Node& node) const {
+    const size_t at = unit_.source.places[node.open].at;
+    return at == 0 || IsSpace(unit_.source.text[at - 1]);
+  }
+  bool SpaceAfter(const Node& node) const {
+    const size_t at = EndOf(node);
+    return at == unit_.source.text.size() || IsSpace(unit_.source.text[at]);
+  }
+  bool ClosesAfter(const Node& node) const { return !SpaceAfter(node) && IsClosing(unit_.source.text[EndOf(node)]); }
+  size_t EndOf(const Node& node) const { return unit_.source.places[node.is_pair() ? node.close : node.open].at; }
+
+  // Whether a target word has letters or digits, and is no mark of punctuation.
+  bool HasLetters(size_t word) const {
+    const ByteRange& range = alignment_.target[word];
+    const ByteRange inner = LettersAndDigits(translation_.substr(range.begin, range.end - range.begin));
+    return inner.begin < inner.end;
   }
 
   void PlaceSingles(const Node& parent, std::vector<Node*>& singles, const std::vector<Span>& free) {

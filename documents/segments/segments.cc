@@ -22,8 +22,15 @@ bool IsWordByte(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
 }
 
+// Whether punctuation at `at` closes a clause: "." and "?!", but not the first byte of ".txt".
+bool ClosesClause(std::string_view text, size_t at) {
+  const size_t end = std::min(text.find_first_not_of(".,;:!?)]}", at), text.size());
+  return end > at && (end == text.size() || !IsWordByte(text[end]));
+}
+
 // The text as a model shall see it, without the markers: where one stood between two words they stay two, where it had
-// white space on both sides one of it is enough, and where it stood at an end there is no white space.
+// white space on both sides one of it is enough, and where it stood at an end or before closing punctuation there is
+// no white space.
 CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<MarkerPlace>& places,
                        const CutText& segment) {
   CutText seen;
@@ -37,6 +44,7 @@ CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<Mar
     const bool between_words = marker && !seen.text.empty() && IsWordByte(seen.text.back()) && IsWordByte(c);
     if (between_words) seen.Add(' ', segment.origin[at]);
     if (marker && c == ' ' && (seen.text.empty() || seen.text.back() == ' ')) continue;
+    if (marker && seen.text.ends_with(' ') && ClosesClause(segment.text, at)) seen.RemoveLast();
     seen.Add(c, segment.origin[at]);
   }
   const ByteRange inner = WithoutOuterSpace(seen.text);

@@ -26,6 +26,10 @@ struct CutText {
     text.push_back(c);
     origin.push_back(at);
   }
+  void RemoveLast() {
+    text.pop_back();
+    origin.pop_back();
+  }
 };
 
 struct UnitCut {

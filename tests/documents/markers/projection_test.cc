@@ -116,6 +116,14 @@ TEST(ProjectionTest, AMarkerByItselfFollowsItsNeighbours) {
   EXPECT_EQ(Projected("to<x/> file", "zu Datei", {0, 1}), "zu<x/> Datei");
 }
 
+TEST(ProjectionTest, AMarkerThatTouchesAWordStaysWithIt) {
+  EXPECT_EQ(Projected("Delete {name}?", "Löschen wollen Sie das jetzt?", {0, -1, -1, -1, -1, 1}),
+            "Löschen wollen Sie das jetzt {name}?");
+  EXPECT_EQ(Projected("Click {name}.", "Klicken Sie auf.", {0, 1, 1, 1}), "Klicken Sie auf {name}.");
+  EXPECT_EQ(Projected("founded in Berlin<x/> and grew", "in Berlin gegründet und wuchs", {1, 2, 0, 3, 4}),
+            "in Berlin<x/> gegründet und wuchs");
+}
+
 TEST(ProjectionTest, SpaceBetweenNeighboursStays) {
   EXPECT_EQ(Projected("Welcome, <x/> <y/>!", "Willkommen, !", {0, 1, 2}), "Willkommen, <x/> <y/>!");
   EXPECT_EQ(Projected("with <x/> <y/>.", "mit.", {0, 1}), "mit <x/> <y/>.");

@@ -114,14 +114,25 @@ TEST(UnitSegmentsTest, ASentenceMayBeginWithAMarkerForAWord) {
   const auto markdown =
       ParseAs("markdown", "Please save the file. `config.yaml` must not be empty. See `x` or `y`. Then go.");
   EXPECT_THAT(Segments(*markdown).texts(),
-              ElementsAre("Please save the file.", "must not be empty.", "See or .", "Then go."));
+              ElementsAre("Please save the file.", "must not be empty.", "See or.", "Then go."));
   EXPECT_EQ(
-      Rendered(*markdown, {"Speichern Sie jetzt die ganze Datei.", "darf nicht leer sein.", "Siehe oder .", "Geh."}),
+      Rendered(*markdown, {"Speichern Sie jetzt die ganze Datei.", "darf nicht leer sein.", "Siehe oder.", "Geh."}),
       "Speichern Sie jetzt die ganze Datei. `config.yaml` darf nicht leer sein. Siehe `x` oder `y`. Geh.");
   EXPECT_THAT(Segments(*ParseAs("json", "{\"a\": \"Open the page. {name} is the owner of it.\"}")).texts(),
               ElementsAre("Open the page.", "is the owner of it."));
   EXPECT_THAT(Segments(*ParseAs("html", "<p>It runs. <span translate=no>Salient Server</span> is fast.")).texts(),
               ElementsAre("It runs.", "is fast."));
+}
+
+TEST(UnitSegmentsTest, NoSpaceIsBeforeThePunctuationAfterAMarker) {
+  const auto markdown = ParseAs("markdown", "Press `Enter`, then **`x`**! Open `a` (of `b`). It is `c`.txt or `d`");
+  EXPECT_THAT(Segments(*markdown).texts(), ElementsAre("Press, then!", "Open (of).", "It is .txt or"));
+  EXPECT_EQ(Rendered(*markdown, {"Drücken, dann!", "Öffne (von).", "Es ist .txt oder"}),
+            "Drücken `Enter`, dann **`x`**! Öffne `a` (von `b`). Es ist `c`.txt oder `d`");
+  const auto json = ParseAs("json", "{\"a\": \"Are you sure you want to delete {name}?\"}");
+  EXPECT_THAT(Segments(*json).texts(), ElementsAre("Are you sure you want to delete?"));
+  EXPECT_EQ(Rendered(*json, {"Sind Sie sicher, dass Sie löschen möchten?"}),
+            "{\"a\": \"Sind Sie sicher, dass Sie löschen möchten {name}?\"}");
 }
 
 TEST(UnitSegmentsTest, ASentenceOfMarkersAloneIsNoSegment) {
