@@ -17,6 +17,11 @@ constexpr size_t kMostPaired = 256;                  // markers of a unit whose 
 constexpr size_t kMostSingleWork = size_t{1} << 22;  // markers by themselves, times the places between words
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
+bool HasLettersOrDigits(std::string_view text) {
+  const ByteRange inner = LettersAndDigits(text);
+  return inner.begin < inner.end;
+}
+
 // Target words [begin, end).
 struct Span {
   size_t begin = 0, end = 0;
@@ -36,8 +41,12 @@ struct Node {
 
 class Projector {
  public:
-  Projector(const Unit& unit, std::string_view translation, const Alignment& alignment)
-      : unit_(unit), translation_(translation), alignment_(alignment), words_(alignment.target.size()) {
+  Projector(const Unit& unit, std::string_view translation, const Alignment& alignment, bool fills_pairs)
+      : unit_(unit),
+        translation_(translation),
+        alignment_(alignment),
+        fills_pairs_(fills_pairs),
+        words_(alignment.target.size()) {
     totals_.reserve(words_);
     for (const auto& links : alignment.links) {
       float total = 0;
@@ -103,7 +112,8 @@ class Projector {
       if (marker.kind == MarkerKind::kClose) {
         if (marker.id != id) continue;
         parent->close = place.marker;
-        parent->source_end = std::max(parent->source_begin, WordsBegun(place.at));
+        const bool is_empty = place.at == places[parent->open].at;
+        if (!is_empty) parent->source_end = std::max(parent->source_begin, WordsBegun(place.at));
         return;
       }
       Node node = Single(place, marker.ordered);
@@ -174,6 +184,31 @@ class Projector {
     return {single, best_share - 1};  // less than any stretch
   }
 
+  // A word for a pair that has no share of any, because a link without text cannot be clicked: a free one between the
+  // translations of the words before and after the pair, and nearest to its place in the text. Sets *where to the
+  // stretch of `free` that has it. Empty if there is none, or if the pair has no word in the source.
+  Span WordBetween(const Node& parent, const Node& pair, const std::vector<Span>& free, size_t* where) const {
+    Span best;
+    const size_t begin = unit_.source.places[pair.open].at;
+    if (!HasLettersOrDigits(std::string_view(unit_.source.text).substr(begin, EndOf(pair) - begin))) return best;
+    const double middle = static_cast<double>(parent.place.begin) +
+                          (ExpectedWords(parent, pair.source_begin) + ExpectedWords(parent, pair.source_end)) / 2;
+    double best_score = -1;
+    for (size_t f = 0; f < free.size(); ++f) {
+      for (size_t word = free[f].begin; word < free[f].end; ++word) {
+        if (!HasLetters(word)) continue;
+        double score = -std::abs(static_cast<double>(word) + 0.5 - middle) / static_cast<double>(words_ + 1);
+        if (word > 0 && pair.source_begin > 0) score += Weight(word - 1, pair.source_begin - 1);
+        if (word + 1 < words_) score += Weight(word + 1, pair.source_end);
+        if (score <= best_score) continue;
+        best_score = score;
+        best = {word, word + 1};
+        *where = f;
+      }
+    }
+    return best;
+  }
+
   void Place(Node& parent) {
     std::vector<Span> free = {parent.place};
     std::vector<Choice> pairs;
@@ -200,6 +235,7 @@ class Projector {
       }
       Node& pair = *pairs[chosen].pair;
       pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>(chosen));
+      if (best.first.empty() && fills_pairs_) best.first = WordBetween(parent, pair, free, &where);
       if (best.first.empty()) {  // no word is left for it
         singles.push_back(&pair);
         continue;
@@ -215,11 +251,12 @@ class Projector {
     }
   }
 
-  // How many of the parent's target words stand before a marker that keeps its place in the text.
-  static double ExpectedWords(const Node& parent, const Node& node) {
+  // How many of the parent's target words stand before a source word, or a marker before it, that keeps its place in
+  // the text.
+  static double ExpectedWords(const Node& parent, size_t source_word) {
     const double source_words = std::max<double>(1, static_cast<double>(parent.source_end - parent.source_begin));
     const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
-    const size_t before = node.source_begin - std::min(node.source_begin, parent.source_begin);
+    const size_t before = source_word - std::min(source_word, parent.source_begin);
     return static_cast<double>(before) / source_words * target_words;
   }
 
@@ -243,7 +280,8 @@ class Projector {
     if (SpaceBefore(node) && !SpaceAfter(node)) score += after;
     if (SpaceAfter(node) && !SpaceBefore(node)) score += before;
     const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
-    const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - ExpectedWords(parent, node));
+    const double distance =
+        std::abs(static_cast<double>(gap - parent.place.begin) - ExpectedWords(parent, node.source_begin));
     return score - static_cast<float>(0.01 * distance / (1 + target_words));
   }
 
@@ -262,8 +300,7 @@ class Projector {
   // Whether a target word has letters or digits, and is no mark of punctuation.
   bool HasLetters(size_t word) const {
     const ByteRange& range = alignment_.target[word];
-    const ByteRange inner = LettersAndDigits(translation_.substr(range.begin, range.end - range.begin));
-    return inner.begin < inner.end;
+    return HasLettersOrDigits(translation_.substr(range.begin, range.end - range.begin));
   }
 
   void PlaceSingles(const Node& parent, std::vector<Node*>& singles, const std::vector<Span>& free) {
@@ -297,7 +334,7 @@ class Projector {
 
   static void PlaceByProportion(const Node& parent, const std::vector<Node*>& nodes, const std::vector<size_t>& gaps) {
     for (Node* node : nodes) {
-      const size_t expected = parent.place.begin + static_cast<size_t>(ExpectedWords(parent, *node));
+      const size_t expected = parent.place.begin + static_cast<size_t>(ExpectedWords(parent, node->source_begin));
       const auto gap = std::lower_bound(gaps.begin(), gaps.end(), expected);
       const size_t at = gap == gaps.end() ? gaps.back() : *gap;
       node->place = {at, at};
@@ -368,11 +405,12 @@ class Projector {
     const size_t at = places[first].at, end = places[last].at;
     const bool touches_before = first > 0 && places[first - 1].at == at;
     const bool touches_after = last + 1 < places.size() && places[last + 1].at == end;
-    // A pair that has lost its words needs no space, unless it has a marker that stands for a word.
+    // A pair that has lost its words needs no space, unless it has a marker that stands for a word. One that never had
+    // any is an icon.
     const bool holds_word =
         std::any_of(places.begin() + first, places.begin() + last,
                     [this](const MarkerPlace& place) { return unit_.markers[place.marker].is_word; });
-    const bool shows = !node.is_pair() || holds_word;
+    const bool shows = at == end || holds_word;
     const bool space_before = shows && at > 0 && IsSpace(source[at - 1]) && !touches_before;
     // A word before a mark of punctuation may get another place, with a word after it.
     const bool is_word = holds_word || unit_.markers[node.open].is_word;
@@ -411,6 +449,7 @@ class Projector {
   const Unit& unit_;
   const std::string_view translation_;
   const Alignment& alignment_;
+  const bool fills_pairs_;
   const size_t words_;
   std::vector<float> totals_;  // of each target word's weights
   MarkedText out_;
@@ -420,9 +459,10 @@ class Projector {
 
 }  // namespace
 
-MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment) {
+MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment,
+                          bool fills_pairs) {
   const std::optional<Alignment> divided = WithDividedWords(unit, translation, alignment);
-  return Projector(unit, translation, divided.has_value() ? *divided : alignment).Run();
+  return Projector(unit, translation, divided.has_value() ? *divided : alignment, fills_pairs).Run();
 }
 
 }  // namespace salient

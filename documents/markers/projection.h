@@ -15,8 +15,10 @@
 
 namespace salient {
 
-// Deterministic. If markers need white space that the translation does not have, white space is added; the translation
-// does not change otherwise. The result passes CheckMarkers.
-MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment);
+// `fills_pairs`: a pair with words in the source of which none is translated gets a word that is near its place, so
+// that a link can be clicked. Deterministic. If markers need white space that the translation does not have, white
+// space is added; the translation does not change otherwise. The result passes CheckMarkers.
+MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment,
+                          bool fills_pairs = true);
 
 }  // namespace salient

@@ -30,18 +30,22 @@ bool ClosesClause(std::string_view text, size_t at) {
 
 // The text as a model shall see it, without the markers: where one stood between two words they stay two, where it had
 // white space on both sides one of it is enough, and where it stood at an end or before closing punctuation there is
-// no white space.
+// no white space. An empty pair, such as an icon, is a marker that divides no word.
 CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<MarkerPlace>& places,
                        const CutText& segment) {
   CutText seen;
   auto place = places.begin();
   for (size_t at = 0; at < segment.text.size(); ++at) {
-    bool marker = false;
+    bool divides = false, opens = false, marker = false;
     for (; place != places.end() && place->at <= at; ++place) {
-      marker = marker || (place->at == at && markers[place->marker].kind == MarkerKind::kStandalone);
+      if (place->at < at) continue;
+      const MarkerKind kind = markers[place->marker].kind;
+      divides = divides || kind == MarkerKind::kStandalone;
+      marker = divides || marker || (opens && kind == MarkerKind::kClose);
+      opens = kind == MarkerKind::kOpen;
     }
     const char c = segment.text[at];
-    const bool between_words = marker && !seen.text.empty() && IsWordByte(seen.text.back()) && IsWordByte(c);
+    const bool between_words = divides && !seen.text.empty() && IsWordByte(seen.text.back()) && IsWordByte(c);
     if (between_words) seen.Add(' ', segment.origin[at]);
     if (marker && c == ' ' && (seen.text.empty() || seen.text.back() == ' ')) continue;
     if (marker && seen.text.ends_with(' ') && ClosesClause(segment.text, at)) seen.RemoveLast();
@@ -205,7 +209,7 @@ std::vector<UnitSegments::LackedTerm> UnitSegments::LackedTerms(size_t segment, 
   if (of_pair.empty()) return {};
   const Alignment alignment =
       links.empty() ? AlignByPlace(texts_[segment], translation) : AlignByLinks(texts_[segment], translation, links);
-  const MarkedText projected = ProjectMarkers(unit, translation, alignment);
+  const MarkedText projected = ProjectMarkers(unit, translation, alignment, /*fills_pairs=*/false);
   SALIENT_DCHECK(projected.text == translation);                 // so few pairs need no white space
   for (size_t p = 0; p + 1 < projected.places.size(); p += 2) {  // pairs stand side by side
     const size_t t = of_pair[projected.places[p].marker / 2];

@@ -70,6 +70,8 @@ void UnitBuilder::Open(ByteRange range, std::string_view name) {
 }
 
 void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
+  const bool is_empty = !items_.empty() && items_.back().kind == MarkerKind::kOpen && items_.back().at == text_.size();
+  if (is_empty) object_at_ = text_.size();  // such as an icon
   items_.push_back(
       {text_.size(), MarkerKind::kClose, range, std::string(name), BeginningOf(range), /*ordered=*/false, stays});
 }

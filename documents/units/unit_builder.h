@@ -93,7 +93,7 @@ class UnitBuilder {
   std::string text_;
   std::vector<Origin> origin_;  // of each byte of text_
   std::vector<Item> items_;     // sorted by `at`
-  size_t object_at_ = kNone;    // where in text_ the last marker by itself is: white space on both sides of it stays
+  size_t object_at_ = kNone;  // where in text_ the last marker by itself or empty pair is: white space around it stays
   size_t begin_ = 0, end_ = 0;  // of text_, in Finish
   bool is_cut_ = false;         // there was more than kMostUnitText
 };

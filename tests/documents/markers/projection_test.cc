@@ -98,14 +98,30 @@ TEST(ProjectionTest, WhatIsNotTranslatedIsAlignedWordByWord) {
 TEST(ProjectionTest, PairsNest) {
   EXPECT_EQ(Projected("<a>one <b>two</b> three</a> four", "vier drei zwei eins", {3, 2, 1, 0}),
             "vier <a>drei <b>zwei</b> eins</a>");
-  // The inner pair's word is now outside the range of the outer pair, so the inner pair is empty.
+  // The inner pair's word is now outside the range of the outer pair, so it takes another one.
   EXPECT_EQ(Projected("<a>one <b>two</b></a> three four", "eins drei vier zwei", {0, 2, 3, 1}),
-            "<a>eins<b></b></a> drei vier zwei");
+            "<a><b>eins</b></a> drei vier zwei");
 }
 
 TEST(ProjectionTest, NeighboursDoNotOverlap) {
   EXPECT_EQ(Projected("<a>one</a> <b>two</b>", "zwei eins", {1, 0}), "<b>zwei</b> <a>eins</a>");
   EXPECT_EQ(Projected("<a>one</a> <b>two</b>", "beides", {0}), "<a>beides</a><b></b>");
+}
+
+TEST(ProjectionTest, APairThatNoWordIsMadeOfTakesOne) {
+  EXPECT_EQ(Projected("Learn <a>more</a> about us.", "Weitere Informationen zu uns.", {0, 0, 2, 3, 4}),
+            "Weitere <a>Informationen</a> zu uns.");
+  EXPECT_EQ(Projected("one two three. Turn it <a><b>off</b></a>.", "eins zwei drei. Schalten das aus.",
+                      {0, 1, 2, 3, 4, 5, -1, 7}),
+            "eins zwei drei. Schalten das <a><b>aus</b></a>.");
+  EXPECT_EQ(Projected("it is<b>,</b> too", "es auch", {0, 3}), "es<b></b> auch") << "no word";
+  EXPECT_EQ(Projected("is it <b>so</b>?", "?", {3}), "<b></b>?") << "no word is free";
+}
+
+TEST(ProjectionTest, AnEmptyPairKeepsTheSpaceAroundIt) {
+  EXPECT_EQ(Projected("Click <i></i> to save", "Klicken zum Speichern", {0, 1, 2}), "Klicken <i></i> zum Speichern");
+  EXPECT_EQ(Projected("Click <i></i>.", "Klicken.", {0, 1}), "Klicken <i></i>.");
+  EXPECT_EQ(Projected("Click<i></i> to", "Klicken zum", {0, 1}), "Klicken<i></i> zum");
 }
 
 TEST(ProjectionTest, AMarkerByItselfFollowsItsNeighbours) {

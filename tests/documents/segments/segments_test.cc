@@ -135,6 +135,13 @@ TEST(UnitSegmentsTest, NoSpaceIsBeforeThePunctuationAfterAMarker) {
             "{\"a\": \"Sind Sie sicher, dass Sie löschen möchten {name}?\"}");
 }
 
+TEST(UnitSegmentsTest, AnIconIsAMarkerThatDividesNoWord) {
+  const auto html = ParseAs("html", "<p>Click <i class=fa></i> to save it <b></b>. Bro<a id=x></a>ken</p>");
+  EXPECT_THAT(Segments(*html).texts(), ElementsAre("Click to save it.", "Broken"));
+  EXPECT_EQ(Rendered(*html, {"Klicken um es zu sichern.", "Kaputt"}),
+            "<p>Klicken <i class=fa></i> um es zu sichern <b></b>.<a id=x></a> Kaputt</p>");
+}
+
 TEST(UnitSegmentsTest, ASentenceOfMarkersAloneIsNoSegment) {
   const auto document = ParseAs("markdown", "It is done. `x`. Read the next one.");
   EXPECT_EQ(Rendered(*document, {"Fertig.", "Weiter lesen."}), "Fertig. `x`. Weiter lesen.");
