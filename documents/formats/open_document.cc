@@ -6,6 +6,7 @@
 // translated: cells with numbers, annotations and tracked changes.
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,14 @@ constexpr std::string_view kOffice = "urn:oasis:names:tc:opendocument:xmlns:offi
 constexpr std::string_view kTable = "urn:oasis:names:tc:opendocument:xmlns:table:1.0";
 constexpr std::string_view kExtensions = "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0";
 constexpr std::string_view kSvg = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0";
+constexpr std::string_view kStyle = "urn:oasis:names:tc:opendocument:xmlns:style:1.0";
 constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0";
 
 class OdfReader {
  public:
   OdfReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
             const std::string& text, const std::string& office, const std::string& table, const std::string& extensions,
-            const std::string& svg)
+            const std::string& svg, const std::string& style)
       : bytes_(bytes),
         events_(events),
         text_(text),
@@ -41,6 +43,7 @@ class OdfReader {
         pairs_{text + "span", text + "a",         text + "meta",
                text + "ruby", text + "ruby-base", extensions + "content-control"},
         most_markers_(static_cast<size_t>(options.limits.max_markers)),
+        superscripts_(Superscripts(style)),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
 
   PartContent Read() {
@@ -101,6 +104,28 @@ class OdfReader {
     return text;
   }
 
+  // The names of the styles that raise text.
+  std::set<std::string_view> Superscripts(const std::string& style) const {
+    std::set<std::string_view> names;
+    std::string_view name;
+    for (const XmlEvent& event : events_) {
+      if (event.kind != Kind::kStart) continue;
+      if (event.name == style + "style") name = AttributeOf(bytes_, event, style + "name");
+      if (event.name != style + "text-properties") continue;
+      const std::string_view position = AttributeOf(bytes_, event, style + "text-position");  // "super 58%", "33% 58%"
+      const bool is_up = !position.empty() && IsDigit(position[0]) && !position.starts_with("0%");
+      if (is_up || position.starts_with("super")) names.insert(name);
+    }
+    return names;
+  }
+
+  // What pairs the start of an element and its end.
+  std::string_view NameOf(const XmlEvent& start) const {
+    const bool is_raised =
+        start.name == text_ + "span" && superscripts_.contains(AttributeOf(bytes_, start, text_ + "style-name"));
+    return is_raised ? kSuperscript : start.name;
+  }
+
   void TakeContent(size_t start) {
     for (size_t i = start + 1; i < events_[start].match; ++i) {
       const XmlEvent& event = events_[i];
@@ -108,9 +133,9 @@ class OdfReader {
       if (event.kind == Kind::kText) {
         builder_.AddDecoded(event.range, event.text);
       } else if (event.kind == Kind::kEnd) {
-        builder_.Close(event.range, event.name);
+        builder_.Close(event.range, NameOf(events_[event.match]));
       } else if (event.kind == Kind::kStart && is_pair && event.range.end < events_[event.match].range.end) {
-        builder_.Open(event.range, event.name);
+        builder_.Open(event.range, NameOf(event));
       } else if (event.kind == Kind::kStart) {
         const bool ordered = event.name != text_ + "s";
         const bool breaks = event.name == text_ + "line-break" || event.name == text_ + "tab";
@@ -132,6 +157,7 @@ class OdfReader {
   const std::vector<std::string> blocks_;    // elements whose content is a unit
   const std::vector<std::string> pairs_;     // elements that are part of their sentence
   const size_t most_markers_;
+  const std::set<std::string_view> superscripts_;  // names of styles
   UnitBuilder builder_;
   PartContent content_;
 };
@@ -170,10 +196,11 @@ PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEv
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
   const std::optional<std::string> extensions = PrefixOf(bytes, events, kExtensions);
   if (text.has_value()) {
-    content = OdfReader(bytes, events, options, *text, office.value_or("office:"),
-                        PrefixOf(bytes, events, kTable).value_or("table:"), extensions.value_or("loext:"),
-                        PrefixOf(bytes, events, kSvg).value_or("svg:"))
-                  .Read();
+    content =
+        OdfReader(bytes, events, options, *text, office.value_or("office:"),
+                  PrefixOf(bytes, events, kTable).value_or("table:"), extensions.value_or("loext:"),
+                  PrefixOf(bytes, events, kSvg).value_or("svg:"), PrefixOf(bytes, events, kStyle).value_or("style:"))
+            .Read();
   }
   for (Edit& edit : OdfLanguageEdits(bytes, events, options)) content.edits.push_back(std::move(edit));
   for (Edit& edit : EncodingEdits(bytes)) content.edits.push_back(std::move(edit));

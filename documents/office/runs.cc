@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +43,7 @@ struct Piece {
   bool ends_run = false;  // not kText: it ends within a run
   bool breaks = false;    // kObject: a line break or a tab
   std::string_view language = {};  // kText: of its run; empty: that of the document
+  ByteRange raised = {};           // kText: its run, if that is a superscript and has nothing but text; otherwise empty
 };
 
 // What a marker is to the writer.
@@ -419,21 +421,43 @@ class RunReader {
     return read_properties_;
   }
 
-  void TakeText(size_t start, const Properties& properties, std::string_view language) {
+  void TakeText(size_t start, const Properties& properties, std::string_view language, ByteRange raised = {}) {
     VisitText(start, [&](ByteRange range, std::string_view text) {
       pieces_.push_back({Piece::Kind::kText, range, text, "", properties});
       pieces_.back().language = language;
+      pieces_.back().raised = raised;
     });
+  }
+
+  // Whether a run is a superscript and has nothing but text.
+  bool IsRaisedText(size_t run, std::string_view properties) const {
+    for (size_t i = run + 1; i < Match(run); ++i) {
+      if (events_[i].kind != Kind::kStart) continue;
+      const bool is_text = events_[i].name == names_.text || events_[i].name == names_.properties;
+      if (!is_text && !IsNamed(events_[i].name, names_.dropped)) return false;
+      i = Match(i);
+    }
+    // <w:vertAlign w:val="superscript"/>; in drawings the height in thousandths: <a:rPr baseline="30000">.
+    const size_t align = properties.find("<" + names_.prefix + "vertAlign");
+    const size_t begin = align == std::string_view::npos ? 0 : align;
+    const ByteRange tag{begin, std::min(properties.find('>', begin), properties.size() - 1) + 1};
+    const std::optional<ByteRange> value =
+        FindAttribute(properties, tag, align == std::string_view::npos ? "baseline" : names_.prefix + "val");
+    if (!value.has_value()) return false;
+    const std::string_view height = properties.substr(value->begin, value->end - value->begin);
+    return height == "superscript" || (!height.empty() && height[0] >= '1' && height[0] <= '9');
   }
 
   // Takes the content of a run from event `begin` to `end`.
   void TakeRun(size_t run, size_t begin, size_t end) {
     const Properties& properties = PropertiesOf(run);
+    const bool is_whole = begin == run + 1 && end == Match(run);
+    const ByteRange raised = is_whole && IsRaisedText(run, *properties) ? Whole(run) : ByteRange{};
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
       if (name == names_.text) {
-        TakeText(i, properties, read_language_);
+        TakeText(i, properties, read_language_, raised);
       } else if (name == names_.prefix + "noBreakHyphen") {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
         pieces_.push_back({Piece::Kind::kText, Whole(i), "-", "", properties});
@@ -469,25 +493,39 @@ class RunReader {
   void Build(ByteRange place) {
     Writer writer{names_.run, names_.text, names_.text_tag, BaseProperties(), {}, escape_};
     Properties current = writer.base;
-    std::map<size_t, Role> roles;  // of pieces, by where they begin
-    std::vector<Properties> formats;
-    const auto change_to = [&](const Properties& properties, size_t at) {
-      if (properties == current) return;
-      if (current != writer.base) builder_.Close({at, at}, "run");
+    ByteRange raised;               // the runs of the superscript that is open
+    std::map<size_t, Role> roles;   // of pieces and superscripts, by where they begin
+    std::set<size_t> ends_in_runs;  // of pieces
+    std::map<size_t, Properties> formats;
+    const auto change_to = [&](const Properties& properties, size_t at, ByteRange run = {}) {
+      if (properties == writer.base) run = {};
+      if (properties == current && (run.end == 0) == (raised.end == 0)) {
+        raised.end = run.end;
+        return;
+      }
+      if (current != writer.base && raised.end == 0) builder_.Close({at, at}, "run");
+      if (current != writer.base && raised.end > 0) builder_.Close({raised.end, raised.end}, kSuperscript);
       current = properties;
+      raised = run;
       if (current == writer.base) return;
-      builder_.Open({at, at}, "run");
-      formats.push_back(properties);
+      const size_t begin = raised.end == 0 ? at : raised.begin;
+      builder_.Open({begin, begin}, raised.end == 0 ? "run" : kSuperscript);
+      formats[begin] = properties;
+      if (raised.end > 0) roles[begin] = {Role::Kind::kRaw};  // if it is one marker
     };
     for (const Piece& piece : pieces_) {
       const size_t at = piece.range.begin;
-      if (piece.kind != Piece::Kind::kText) roles[at] = {Role::Kind::kRaw, piece.properties, piece.ends_run};
+      if (piece.kind != Piece::Kind::kText) roles[at] = {Role::Kind::kRaw, piece.properties};
+      if (piece.ends_run) ends_in_runs.insert(piece.range.end);
       switch (piece.kind) {
         case Piece::Kind::kText:
-          if (piece.text.find_first_not_of(' ') != std::string::npos) change_to(piece.properties, at);
+          if (piece.text.find_first_not_of(' ') != std::string::npos || raised.end > 0) {
+            change_to(piece.properties, at, piece.raised);
+          }
           builder_.AddDecoded(piece.range, piece.text);
           break;
         case Piece::Kind::kObject:
+          if (raised.end > 0) change_to(writer.base, at);
           builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false, piece.breaks);
           break;
         case Piece::Kind::kOpen:
@@ -504,16 +542,16 @@ class RunReader {
     PlacedUnit unit;
     if (!builder_.Finish(&unit)) return;
     unit.place = place;
-    size_t next_format = 0;
     for (size_t i = 0; i < unit.markers.size(); ++i) {
       const ByteRange range = unit.markers[i];
       Role role;
       const auto of_piece = roles.find(range.begin);
       if (range.begin == range.end) {
         role.kind = Role::Kind::kFormat;
-        if (unit.unit.markers[i].kind == MarkerKind::kOpen) role.properties = formats[next_format++];
+        if (unit.unit.markers[i].kind == MarkerKind::kOpen) role.properties = formats[range.begin];
       } else if (of_piece != roles.end()) {
         role = of_piece->second;
+        role.ends_run = ends_in_runs.contains(range.end);
       }
       writer.roles.push_back(std::move(role));
     }

@@ -1,10 +1,14 @@
 #include "documents/units/unit_builder.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/syntax/character_references.h"
 #include "engine/base/utf8.h"
@@ -12,7 +16,46 @@
 namespace salient {
 namespace {
 
+constexpr size_t kLongestNote = 16;   // bytes of what refers to a note
+constexpr size_t kMostNoteItems = 8;  // markers in it and before it
+constexpr std::string_view kAfterWord = ".,;:!?)]\"'";
+
 bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// How many letters a text ends with, before a little punctuation at its end; at most 3.
+size_t LettersAtEnd(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  auto at = static_cast<int32_t>(text.size());
+  for (int marks = 0; marks < 3 && at > 0 && IsOneOf(text[at - 1], kAfterWord); ++marks) --at;
+  size_t letters = 0;
+  while (at > 0 && letters < 3) {
+    UChar32 c;
+    U8_PREV(bytes, 0, at, c);
+    if (c < 0 || !u_isalpha(c)) break;
+    ++letters;
+  }
+  return letters;
+}
+
+// Whether a superscript refers to a note or is a mark such as "TM", and no word: "1", "[2]", "2,3", "1)", "a".
+// `before`: the text before it. No power of a unit: "km" with "2", and no ending of a number or a word: "th".
+bool IsNoteMark(std::string_view before, std::string_view mark) {
+  const size_t letters = LettersAtEnd(before);
+  if (letters < 2 || mark.empty() || mark.size() > kLongestNote) return false;
+  if (letters == 2 && !IsOneOf(before.back(), kAfterWord) && IsOneOf(mark, {"2", "3"})) return false;
+  bool names = false;
+  for (size_t at = 0; at < mark.size();) {
+    size_t end = at;
+    while (end < mark.size() && IsLetter(mark[end])) ++end;
+    const bool is_letter = end == at + 1;
+    const bool is_sign = end == at + 2 && absl::ascii_isupper(mark[at]) && absl::ascii_isupper(mark[at + 1]);
+    if (end == at && !IsDigit(mark[at]) && !IsOneOf(mark[at], " ,;()[]*")) return false;
+    if (end > at && !is_letter && !is_sign) return false;
+    names = names || end > at || IsDigit(mark[at]);
+    at = std::max(end, at + 1);
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -167,6 +210,88 @@ void UnitBuilder::Pair() {
   }
 }
 
+// Whether a marker opens a superscript that refers to a note of the word at the end of text_[0, text_end).
+bool UnitBuilder::RefersToNote(size_t item, size_t text_end) const {
+  const Item& open = items_[item];
+  if (open.kind != MarkerKind::kOpen || (open.name != kSuperscript && open.name != "<sup")) return false;
+  if (open.partner - item > kMostNoteItems) return false;
+  const size_t end = items_[open.partner].at;
+  for (size_t i = item + 1; i < open.partner; ++i) {
+    if (items_[i].kind == MarkerKind::kStandalone) return false;
+  }
+  for (size_t i = item; i-- > 0 && items_[i].at == text_end;) {  // no other word is between that one and the mark
+    const bool is_word = items_[i].kind == MarkerKind::kStandalone && items_[i].is_word;
+    if (is_word || item - i > kMostNoteItems) return false;
+  }
+  const std::string_view text = text_;
+  return IsNoteMark(text.substr(0, text_end), text.substr(open.at, end - open.at));
+}
+
+std::vector<UnitBuilder::Note> UnitBuilder::FindNotes() const {
+  std::vector<Note> notes;
+  for (size_t item = 0; item < items_.size(); ++item) {
+    size_t text_end = items_[item].at;
+    if (!notes.empty()) {  // more of the same word: "1", "2"
+      const size_t done = items_[notes.back().last].at;
+      const std::string_view between = std::string_view(text_).substr(done, text_end - done);
+      if (IsOneOf(between, {"", ",", ", "})) text_end = items_[notes.back().first].at;
+    }
+    if (!RefersToNote(item, text_end)) continue;
+    Note note{item, items_[item].partner};
+    const auto is_around = [&](const Item& outer) {
+      return outer.partner == note.last + 1 && outer.at == items_[item].at &&
+             items_[outer.partner].at == items_[note.last].at;
+    };
+    while (note.first > 0 && is_around(items_[note.first - 1])) {
+      --note.first;
+      ++note.last;
+    }
+    notes.push_back(note);
+    item = note.last;
+  }
+  return notes;
+}
+
+// A model would take such a superscript for a part of the word before it: "Berlin1". So it becomes a single marker.
+void UnitBuilder::TakeNotes() {
+  const std::vector<Note> notes = FindNotes();
+  if (notes.empty()) return;
+  std::vector<Item> items;
+  std::vector<size_t> index(items_.size());  // where each item is now
+  std::string text;
+  std::vector<Origin> origin;
+  size_t done = 0, next = 0;
+  const auto copy_to = [&](size_t item, size_t end) {
+    for (; next < item; ++next) {
+      index[next] = items.size();
+      items.push_back(std::move(items_[next]));
+      items.back().at = items.back().at - done + text.size();
+    }
+    text.append(text_, done, end - done);
+    origin.insert(origin.end(), origin_.begin() + static_cast<std::ptrdiff_t>(done),
+                  origin_.begin() + static_cast<std::ptrdiff_t>(end));
+    done = end;
+  };
+  for (const Note& note : notes) {
+    copy_to(note.first, items_[note.first].at);
+    Item mark{text.size(), MarkerKind::kStandalone, {items_[note.first].range.begin, items_[note.last].range.end}};
+    for (; next <= note.last; ++next) {
+      const Item& item = items_[next];
+      mark.bytes.append(text_, done, item.at - done).append(item.bytes);
+      mark.shares_range = mark.shares_range || item.shares_range;
+      done = item.at;
+    }
+    items.push_back(std::move(mark));
+  }
+  copy_to(items_.size(), text_.size());
+  for (Item& item : items) {
+    if (item.partner != kNone) item.partner = index[item.partner];
+  }
+  items_ = std::move(items);
+  text_ = std::move(text);
+  origin_ = std::move(origin);
+}
+
 void UnitBuilder::LeaveOutEnds() {
   size_t first = 0, last = items_.size();  // the items that stay
   begin_ = 0;
@@ -250,6 +375,7 @@ bool UnitBuilder::Finish(PlacedUnit* unit) {
   }
   if (has_letter) {
     Pair();
+    TakeNotes();
     LeaveOutEnds();
     Emit(unit);
   }

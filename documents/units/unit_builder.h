@@ -6,8 +6,9 @@
 //   builder.Open({14, 17}, "b"); ... builder.Close({20, 24}, "b");
 //   if (builder.Finish(&unit)) ...           // and start the next unit
 //
-// Finish finds placeholders and similar spans in the text (inline_spans.h), pairs opening and closing markers, and
-// excludes white space and tags at the ends, and pairs around the whole unit.
+// Finish finds placeholders and similar spans in the text (inline_spans.h), pairs opening and closing markers, makes
+// single markers of superscripts that refer to a note, and excludes white space and tags at the ends, and pairs around
+// the whole unit.
 
 #pragma once
 
@@ -21,6 +22,9 @@
 #include "documents/units/inline_spans.h"
 
 namespace salient {
+
+// The name of a pair around a superscript (UnitBuilder::Open).
+constexpr std::string_view kSuperscript = "sup";
 
 struct UnitRules {
   InlineRules inline_rules;
@@ -85,6 +89,12 @@ class UnitBuilder {
   std::string BeginningOf(ByteRange range) const;
   void Splice();
   void Pair();
+  struct Note {  // the items of a superscript that refers to a note, and of the pairs that are only around it
+    size_t first = 0, last = 0;
+  };
+  bool RefersToNote(size_t item, size_t text_end) const;
+  std::vector<Note> FindNotes() const;
+  void TakeNotes();
   void LeaveOutEnds();
   void Emit(PlacedUnit* unit) const;
 

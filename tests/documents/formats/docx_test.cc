@@ -45,6 +45,32 @@ TEST(DocxTest, RunsOfOneFormatAreOneText) {
             "<w:r><w:t xml:space=\"preserve\"> Welt.</w:t></w:r></w:p>");
 }
 
+TEST(DocxTest, ASuperscriptThatRefersToANoteIsAMarker) {
+  const auto raised = [](const std::string& content) {
+    return "<w:r><w:rPr><w:vertAlign w:val=\"superscript\"/></w:rPr>" + content + "</w:r>";
+  };
+  const std::string one = raised("<w:t>1</w:t>"), two = raised("<w:t>,</w:t>") + raised("<w:t>2</w:t>");
+  const std::string link = "<w:hyperlink r:id=\"r1\">" + raised("<w:t>3</w:t>") + "</w:hyperlink>";
+  const std::string docx =
+      Docx("<w:p><w:r><w:t>In Berlin</w:t></w:r>" + one + two +
+           "<w:r><w:t xml:space=\"preserve\"> now, my house</w:t></w:r>" + link +
+           "<w:r><w:t>.</w:t></w:r></w:p><w:p><w:r><w:t>And the 5</w:t></w:r>" + raised("<w:t>th</w:t>") + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("In Berlin now, my house.", "And the 5th"));
+  // A run with more than text is not copied as a whole.
+  const std::string tab = Docx("<w:p><w:r><w:t>One word</w:t></w:r>" + raised("<w:t>1</w:t><w:tab/>") +
+                               "<w:r><w:t>and more</w:t></w:r></w:p>");
+  EXPECT_THAT(SegmentTexts(*ParseAs("docx", tab)), ElementsAre("One word1", "and more"));
+  ExpectIdentity("docx", tab);
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*document));
+  EXPECT_THAT(body, HasSubstr("Va Oreyva</w:t></w:r>" + one + two + "<w:r>"));
+  EXPECT_THAT(body, HasSubstr("zl ubhfr</w:t></w:r>" + link + "<w:r>"));
+  EXPECT_THAT(body, HasSubstr("5</w:t></w:r><w:r><w:rPr><w:vertAlign w:val=\"superscript\"/></w:rPr><w:t "
+                              "xml:space=\"preserve\">gu</w:t></w:r>"));
+}
+
 // Runs are written anew, so what stands in several of them cannot be copied as one.
 TEST(DocxTest, AnIcuMessageInSeveralRunsKeepsThem) {
   const std::string docx = Docx(

@@ -75,6 +75,41 @@ TEST(HtmlTest, CodeIsAWordOfTheSentence) {
               ElementsAre("Run ⟦<code>make all</code>⟧ now."));
 }
 
+TEST(HtmlTest, ASuperscriptThatRefersToANoteIsAMarker) {
+  const std::string page =
+      "<p>Founded in Berlin<sup>1</sup> and last year<sup id=c><a href=#n>[2]</a></sup>.</p><p>The "
+      "<b>house</b><a href=#x><sup>2,3</sup></a> of Smith<sup>a</sup><sup>1)</sup>, it is.<sup>3</sup> The Product"
+      "<sup>TM</sup></p>";
+  EXPECT_THAT(SegmentTexts(*ParseAs("html", page)),
+              ElementsAre("Founded in Berlin and last year.", "The house of Smith, it is.", "The Product"));
+  EXPECT_EQ(Shown(*ParseAs("html", page))[0],
+            "Founded in Berlin⟦<sup>1</sup>⟧ and last year⟦<sup id=c>⟧⟦<a href=#n>[2]</a>⟧⟦</sup>⟧.")
+      << "a link without a letter is a marker by itself";
+  EXPECT_EQ(Shown(*ParseAs("html", page))[1],
+            "The ⟦<b>⟧house⟦</b>⟧⟦<a href=#x><sup>2,3</sup></a>⟧ of Smith⟦<sup>a</sup>⟧⟦<sup>1)</sup>⟧, it is."
+            "⟦<sup>3</sup>⟧ The Product");
+  ExpectIdentity("html", page);
+  ExpectTranslationIsRead("html", page);
+  // What is read with the word.
+  EXPECT_THAT(
+      SegmentTexts(*ParseAs("html",
+                            "<p>CO<sub>2</sub> or log<sub>2</sub><p>5 m<sup>2</sup> or km<sup>2</sup> or "
+                            "10<sup>6</sup> or Ca<sup>2+</sup><p>x<sup>2</sup> of the 5<sup>th</sup><p>A "
+                            "new<sup>free</sup> one<sup>st</sup><p>Use <code>x</code><sup>1</sup> of it")),
+      ElementsAre("CO2 or log2", "5 m2 or km2 or 106 or Ca2+", "x2 of the 5th", "A newfree onest", "Use 1 of it"));
+  for (const auto& [format, text] : {std::pair<std::string, std::string>("markdown", "In Berlin<sup>1</sup> now."),
+                                     {"json", "{\"a\": \"In Berlin<sup>1</sup> now.\"}"}}) {
+    EXPECT_THAT(SegmentTexts(*ParseAs(format, text)), ElementsAre("In Berlin now.")) << format;
+    ExpectTranslationIsRead(format, text);
+  }
+}
+
+TEST(HtmlTest, AParagraphOfVeryManyNotesTakesLinearTime) {
+  std::string page = "<p>";
+  for (int i = 0; i < 100000; ++i) page += "word<sup>1</sup> <sup><sup>";
+  EXPECT_FALSE(ParseAs("html", page)->units().empty());
+}
+
 TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
   EXPECT_THAT(HtmlUnits("<p>Buy <span translate=no>Blue Widget</span> or <i class='x notranslate'>Red</i>.</p>"
                         "<div translate=\"no\"><p>Nothing here</p></div>"),

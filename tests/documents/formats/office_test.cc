@@ -128,6 +128,17 @@ TEST(PptxTest, ParagraphsInAnotherLanguageAreKept) {
   ExpectTranslationIsRead("pptx", pptx);
 }
 
+TEST(PptxTest, ASuperscriptThatRefersToANoteIsAMarker) {
+  const std::string slide =
+      "<p:sld xmlns:p=\"p\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"><a:p><a:r><a:t>Our "
+      "product</a:t></a:r><a:r><a:rPr baseline=\"30000\"/><a:t>TM</a:t></a:r><a:r><a:t> in</a:t></a:r><a:r><a:rPr "
+      "baseline=\"-25000\"/><a:t>2</a:t></a:r><a:r><a:t> is new.</a:t></a:r></a:p></p:sld>";
+  const std::string pptx = MakeZip({{"ppt/presentation.xml", "<x/>"}, {"ppt/slides/slide1.xml", slide}});
+  EXPECT_THAT(SegmentTexts(*ParseAs("pptx", pptx)), ElementsAre("Our product in2 is new."));
+  ExpectIdentity("pptx", pptx);
+  ExpectTranslationIsRead("pptx", pptx);
+}
+
 TEST(PptxTest, PropertiesGetTheLanguageOfTheTarget) {
   for (const auto& [properties, written] :
        {std::pair("<a:rPr/>", "<a:rPr lang=\"de\"/>"), std::pair("<a:rPr lang=\"lang\"/>", "<a:rPr lang=\"de\"/>"),
@@ -426,6 +437,21 @@ TEST(OpenDocumentTest, ContentControlsAndTextsWithRubyArePartOfTheSentence) {
               ElementsAre("⟦<lo:content-control>⟧A name⟦</lo:content-control>⟧ is here.",
                           "The ⟦<text:ruby>⟧⟦<text:ruby-base>⟧base⟦</text:ruby-base>⟧"
                           "⟦<text:ruby-text>reading</text:ruby-text>⟧⟦</text:ruby>⟧ text"));
+  ExpectIdentity("odt", odt);
+  ExpectTranslationIsRead("odt", odt);
+}
+
+TEST(OpenDocumentTest, ASuperscriptThatRefersToANoteIsAMarker) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:style=\"urn:oasis:names:tc:opendocument:xmlns:style:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><style:style style:name=\"T1\">"
+      "<style:text-properties style:text-position=\"super 58%\"/></style:style><style:style style:name=\"T2\">"
+      "<style:text-properties style:text-position=\"-33% 58%\"/></style:style><text:p>In Berlin<text:span "
+      "text:style-name=\"T1\">1</text:span> or log<text:span text:style-name=\"T2\">2</text:span> now.</text:p>"
+      "</office:document-content>";
+  const std::string odt = MakeZip({{"content.xml", content}});
+  EXPECT_THAT(SegmentTexts(*ParseAs("odt", odt)), ElementsAre("In Berlin or log2 now."));
   ExpectIdentity("odt", odt);
   ExpectTranslationIsRead("odt", odt);
 }

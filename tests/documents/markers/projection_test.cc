@@ -55,10 +55,10 @@ TEST(ProjectionTest, APairWithinAWordStaysThere) {
 }
 
 TEST(ProjectionTest, AMarkBehindAWordIsApartFromIt) {
-  EXPECT_EQ(Projected("The house<sup>1</sup> is big.", "Das Haus1 ist groß.", {0, 1, 2, 3, 4}),
-            "Das Haus<sup>1</sup> ist groß.");
-  EXPECT_EQ(Projected("The <b>house<sup>1,</sup><sup>2</sup></b> is", "Es ist das Haus1,2", {0, 2, 0, 1}),
-            "Es ist das <b>Haus<sup>1,</sup><sup>2</sup></b>");
+  EXPECT_EQ(Projected("The house<sub>1</sub> is big.", "Das Haus1 ist groß.", {0, 1, 2, 3, 4}),
+            "Das Haus<sub>1</sub> ist groß.");
+  EXPECT_EQ(Projected("The <b>house<sub>1,</sub><sub>2</sub></b> is", "Es ist das Haus1,2", {0, 2, 0, 1}),
+            "Es ist das <b>Haus<sub>1,</sub><sub>2</sub></b>");
   EXPECT_EQ(Projected("<sup>1</sup>A house", "1Ein Haus", {0, 1}), "<sup>1</sup>Ein Haus");
   EXPECT_EQ(Projected("10<sup>6</sup> times it", "es 106mal", {2, 0}), "es 10<sup>6</sup>mal");
   // Other numbers.
@@ -67,12 +67,12 @@ TEST(ProjectionTest, AMarkBehindAWordIsApartFromIt) {
 }
 
 TEST(ProjectionTest, AWordIsDividedAsItsTranslationIs) {
-  const std::string source = "See the note<sup>1</sup> and the table<sup>2</sup>.";
+  const std::string source = "See the note<sub>1</sub> and the table<sub>2</sub>.";
   EXPECT_EQ(Projected(source, "Siehe note1 und die Tabelle2.", {0, 2, 3, 4, 5, 6}),
-            "Siehe note<sup>1</sup> und die Tabelle<sup>2</sup>.");
+            "Siehe note<sub>1</sub> und die Tabelle<sub>2</sub>.");
   // Nothing of "table2" is in the translation.
   EXPECT_EQ(Projected(source, "Siehe note1 und die Tabelle.", {0, 2, 3, 5, 5, 6}),
-            "Siehe note<sup>1</sup> und <sup>die Tabelle</sup>.");
+            "Siehe note<sub>1</sub> und <sub>die Tabelle</sub>.");
 }
 
 TEST(ProjectionTest, APartOfAWordThatIsLinkedLessIsFound) {
