@@ -23,8 +23,8 @@ ParsedDocument ParsePptx(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseOpenDocument(std::string_view bytes, const ParseOptions& options);  // odt, odp, ods
 ParsedDocument ParseEpub(std::string_view bytes, const ParseOptions& options);
-ParsedDocument ParseXliff(std::string_view bytes, const ParseOptions& options);         // 1.2 and 2.0
-ParsedDocument ParseGenericXml(std::string_view bytes, const ParseOptions& options);    // a document, or a piece of one
+ParsedDocument ParseXliff(std::string_view bytes, const ParseOptions& options);       // 1.2 and 2.0
+ParsedDocument ParseGenericXml(std::string_view bytes, const ParseOptions& options);  // a document, or a piece of one
 ParsedDocument ParsePo(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseSubRip(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseWebVtt(std::string_view bytes, const ParseOptions& options);
