@@ -1,8 +1,9 @@
 // XLIFF 1.2 and 2.0: for each unit without a translation, the source is translated into the target.
 //
 // Inline codes are markers. These are pairs: `g`, `pc` and `mrk`, and codes that refer to each other (`bpt`/`ept`,
-// `bx`/`ex`, `sc`/`ec`). All others are single markers. Units with translate="no" and existing translations stay as
-// they are. A state that says that a unit is not translated yet becomes the next one.
+// `bx`/`ex`, `sc`/`ec`, and Angular's `x` with START_ and CLOSE_). All others are single markers. Units with
+// translate="no" and existing translations stay as they are. A state that says that a unit is not translated yet
+// becomes the next one.
 //
 // If a unit of version 1.2 has a `seg-source`, each `<mrk mtype="seg">` in it is a unit of ours, and the target gets
 // the same `mrk` elements with the same `mid`: tools for translators find the segments of a target by them.
@@ -305,6 +306,11 @@ class XliffReader {
     if (IsOneOf(name, {"ept", "ex"})) return builder_.Close(whole, id({"rid", "id"}));
     if (name == "sc") return builder_.Open(whole, id({"id"}));
     if (name == "ec") return builder_.Close(whole, id({"startRef", "id"}));
+    // Angular's START_LINK_1 is closed by CLOSE_LINK.
+    std::string element(AttributeOf(bytes_, event, "id"));
+    element.erase(element.find_last_not_of("_0123456789") + 1);
+    if (name == "x" && element.starts_with("START_")) return builder_.Open(whole, element.substr(6));
+    if (name == "x" && element.starts_with("CLOSE_")) return builder_.Close(whole, element.substr(6));
     builder_.Standalone(whole, /*ordered=*/false, /*is_word=*/true);
   }
 

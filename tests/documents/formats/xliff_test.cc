@@ -149,6 +149,18 @@ TEST(XliffTest, SectionsHaveTagsAndPlaceholders) {
               HasSubstr("<target>Frr {0} abj</target>"));
 }
 
+TEST(XliffTest, CodesOfAngularThatStartAndCloseArePairs) {
+  const std::string bytes =
+      "<xliff version=\"1.2\"><file source-language=\"en\" target-language=\"de\"><body><trans-unit id=\"1\"><source>"
+      "You can <x id=\"START_LINK_1\"/>delete <x id=\"START_TAG_B\"/>it<x id=\"CLOSE_TAG_B\"/><x id=\"CLOSE_LINK\"/> "
+      "or <x id=\"INTERPOLATION_1\"/> now.</source></trans-unit></body></file></xliff>";
+  const auto document = ParseAs("xliff", bytes);
+  std::vector<MarkerKind> kinds;
+  for (const Marker& marker : document->units()[0].markers) kinds.push_back(marker.kind);
+  EXPECT_THAT(kinds, ElementsAre(MarkerKind::kOpen, MarkerKind::kOpen, MarkerKind::kClose, MarkerKind::kClose,
+                                 MarkerKind::kStandalone));
+}
+
 // Angular writes placeholders of a branch as codes.
 TEST(XliffTest, CodesOfAnIcuMessageBelongToIt) {
   const std::string message = "{VAR, plural, =0 {none} other {<x id=\"1\"/> <g id=\"2\">items</g> &lt;}}";
