@@ -16,6 +16,7 @@ namespace salient {
 namespace {
 
 constexpr size_t kMostAnchored = 1000;  // words of either side in which equal ones are looked for
+constexpr float kEqual = 1e9f;          // the weight of a word that is its own translation: more than any other has
 constexpr size_t kTwice = static_cast<size_t>(-1);
 
 // Pairs of equal words, the longest sequence that keeps the order of both.
@@ -61,7 +62,7 @@ void LinkEqualWords(std::string_view source, std::string_view translation, Align
   const auto of_source = WordsThereOnce(source, alignment->source);
   for (const auto& [word, t] : WordsThereOnce(translation, alignment->target)) {
     const auto equal = of_source.find(word);
-    if (equal != of_source.end()) alignment->links[t] = {{static_cast<int32_t>(equal->second), 1.0f}};
+    if (equal != of_source.end()) alignment->links[t] = {{static_cast<int32_t>(equal->second), kEqual}};
   }
 }
 

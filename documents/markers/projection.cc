@@ -53,6 +53,7 @@ class Projector {
       for (const Link& link : links) total += link.weight;
       totals_.push_back(total);
     }
+    FindSecondary();
   }
 
   MarkedText Run() {
@@ -124,6 +125,30 @@ class Projector {
 
   // ---- Where it goes.
 
+  // A function word often attends to the word of another target word: "Klicken Sie auf Speichern" of "Click Save".
+  void FindSecondary() {
+    std::vector<int32_t> strongest(words_, -1);
+    std::vector<float> most(alignment_.source.size());  // the strongest link of each source word
+    const auto by_weight = [](const Link& a, const Link& b) { return a.weight < b.weight; };
+    for (size_t t = 0; t < words_; ++t) {
+      const std::vector<Link>& links = alignment_.links[t];
+      if (links.empty()) continue;
+      const Link& link = *std::max_element(links.begin(), links.end(), by_weight);
+      strongest[t] = link.source;
+      most[link.source] = std::max(most[link.source], link.weight);
+    }
+    secondary_.resize(words_);
+    for (size_t t = 0; t < words_; ++t) {
+      if (strongest[t] < 0) continue;
+      const auto joins = [&](size_t a, size_t b) {  // parts of one word
+        return strongest[a] == strongest[b] && alignment_.target[a].end == alignment_.target[b].begin;
+      };
+      if ((t > 0 && joins(t - 1, t)) || (t + 1 < words_ && joins(t, t + 1))) continue;
+      const auto weight = std::max_element(alignment_.links[t].begin(), alignment_.links[t].end(), by_weight)->weight;
+      secondary_[t] = weight < most[strongest[t]];
+    }
+  }
+
   float Weight(size_t target, size_t source) const {
     float weight = 0;
     for (const Link& link : alignment_.links[target]) {
@@ -151,7 +176,7 @@ class Projector {
         const size_t source = static_cast<size_t>(link.source);
         if (source >= node.source_begin && source < node.source_end) weight += link.weight;
       }
-      if (weight > 0) shares.push_back({t, weight / totals_[t]});
+      if (weight > 0) shares.push_back({t, weight / totals_[t] * (secondary_[t] ? 0.5f : 1.0f)});
     }
     return shares;
   }
@@ -451,7 +476,8 @@ class Projector {
   const Alignment& alignment_;
   const bool fills_pairs_;
   const size_t words_;
-  std::vector<float> totals_;  // of each target word's weights
+  std::vector<float> totals_;    // of each target word's weights
+  std::vector<bool> secondary_;  // another target word has a stronger link to the source word of its strongest one
   MarkedText out_;
   size_t copied_ = 0;            // bytes of the translation that are in out_
   size_t shown_end_ = kNowhere;  // byte of out_ at which the last marker stands that shows something

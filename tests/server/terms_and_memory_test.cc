@@ -120,7 +120,7 @@ TEST(GlossaryRequestTest, ATermAcrossAMarkerIsUsed) {
   request.mutable_document()->set_mime_type("text/html");
   AddTerm("data base", "Datenbank", &request);
   const v1::TranslateDocumentResponse response = Translated(server, request);
-  EXPECT_EQ(response.content(), "<p>THE<b></b> Datenbank AND Datenbank.</p>") << "placed by the order of words";
+  EXPECT_EQ(response.content(), "<p>THE <b>Datenbank</b> AND Datenbank.</p>") << "placed by the order of words";
   ASSERT_EQ(response.segments(0).terms_size(), 2);
   EXPECT_TRUE(response.segments(0).terms(0).used());
   EXPECT_TRUE(response.segments(0).terms(1).used());

@@ -43,6 +43,19 @@ TEST(ProjectionTest, APairGoesAroundTheWordsThatItWasAround) {
             "gefallen ist das <b>rote Haus</b>");
 }
 
+TEST(ProjectionTest, AWordThatAttendsToTheWordOfAnotherOneStaysOutside) {
+  const std::string translation = "Klicken Sie auf Speichern.";
+  const Unit unit = MakeUnit("Click <b>Save</b>.");
+  Alignment alignment{WordsOf(unit.source.text), WordsOf(translation)};
+  alignment.links = {{{0, 7}}, {{1, 3}}, {{1, 3}}, {{1, 9}}, {{2, 1}}};
+  EXPECT_EQ(Flatten(unit.markers, ProjectMarkers(unit, translation, alignment)), "Klicken Sie auf <b>Speichern</b>.");
+  // Parts of one word stay together.
+  alignment.target = WordsOf("Klicken Sie Sicher-Knopf.");
+  alignment.links = {{{0, 7}}, {{1, 3}}, {{1, 6}}, {{1, 1}}, {{1, 5}}, {{2, 1}}};
+  EXPECT_EQ(Flatten(unit.markers, ProjectMarkers(unit, "Klicken Sie Sicher-Knopf.", alignment)),
+            "Klicken Sie <b>Sicher-Knopf</b>.");
+}
+
 TEST(ProjectionTest, APairWithinAWordStaysThere) {
   EXPECT_EQ(Projected("H<sub>2</sub>O is wet", "nass ist H2O", {2, 1, 0}), "nass ist H<sub>2</sub>O");
   EXPECT_EQ(Projected("an area of 5 m<sup>2</sup> or x<i>i</i><sup>2</sup>", "xi2 oder 5 m2 groß", {6, 5, 3, 4, 1}),
