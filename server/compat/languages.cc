@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/utf8.h"
 #include "unicode/locid.h"
 #include "unicode/unistr.h"
 
@@ -28,6 +29,20 @@ std::string Match(const std::vector<std::string>& codes, const std::string& wish
     if (narrower.empty() && absl::StartsWith(has, wanted + "-")) narrower = code;
   }
   return wider.empty() ? narrower : wider;
+}
+
+// Whether a text is long enough to believe which language was detected. CLD2 calls single words reliable, and takes
+// "Tablet" for Norwegian. Tags, of text with markup, are not counted.
+bool IsLong(std::string_view text, bool markup) {
+  constexpr int kShortCharacters = 40;
+  int characters = 0;
+  bool in_tag = false;
+  for (const char c : text) {
+    if (markup && c == '<') in_tag = true;
+    if (!in_tag && !ContinuesCharacter(c) && ++characters > kShortCharacters) return true;
+    if (c == '>') in_tag = false;
+  }
+  return false;
 }
 
 std::vector<std::string> Distinct(std::vector<std::string> codes) {
@@ -92,8 +107,9 @@ absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, cons
   for (const DetectedLanguage& detected : choice.detected) {
     choice.source = Match(sources, detected.language);
     if (!choice.source.empty()) return choice;
-    if (detected.is_reliable)
-      return NotThere("to this target, the detected source language", detected.language, sources);
+  }
+  if (!choice.detected.empty() && choice.detected.front().is_reliable && IsLong(text, markup)) {
+    return NotThere("to this target, the detected source language", choice.detected.front().language, sources);
   }
   if (sources.size() == 1) {
     choice.source = sources.front();

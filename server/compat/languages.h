@@ -32,7 +32,8 @@ class Languages {
   std::vector<std::string> TargetsOf(const std::string& source) const;
 
   // `source` and `target` in any case, with "-" or "_"; a regional variant of a language is that language, and the
-  // other way round. Without a source the text is looked at. INVALID_ARGUMENT says which language is not there.
+  // other way round. Without a source the text is looked at; where that leaves a doubt, as with a few words, it is the
+  // only source of the target. INVALID_ARGUMENT says which language is not there.
   absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, std::string_view text,
                                         bool markup) const;
   // The same of a document. What is looked at is its content, unless the format is binary.

@@ -116,6 +116,20 @@ TEST(LanguagesTest, WithoutASourceTheTextIsLookedAt) {
   EXPECT_THAT(std::string(one.Choose("", "de", kFrench, false).status().message()), HasSubstr("detected"));
 }
 
+// CLD2 says that the first is Norwegian, the second Danish, and so on, and is sure of it.
+TEST(LanguagesTest, AFewWordsAreOfTheOnlySourceWhateverIsDetected) {
+  const Languages one(Models({{"en", "de"}}));
+  for (const char* words : {"Tablet", "Finger", "Rio de Janeiro", "Spaghetti alla carbonara", "Hello, José García"}) {
+    EXPECT_TRUE(DetectLanguages(words, false)[0].is_reliable) << words;
+    EXPECT_EQ(one.Choose("", "de", words, false)->source, "en") << words;
+  }
+  const std::string tags = "<p class=\"a-class-with-a-long-name another-class\">Tablet</p>";
+  EXPECT_EQ(one.Choose("", "de", tags, true)->source, "en") << "tags are not counted";
+  const Languages several(Models({{"en", "de"}, {"fr", "de"}}));
+  EXPECT_EQ(several.Choose("", "de", "Merci beaucoup", false)->source, "fr");
+  EXPECT_THAT(std::string(several.Choose("", "de", "Tablet", false).status().message()), HasSubstr("name one of"));
+}
+
 TEST(LanguagesTest, Detection) {
   EXPECT_EQ(DetectLanguages("This is a sentence in the English language, and here is another.", false)[0].language,
             "en");
