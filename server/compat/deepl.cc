@@ -84,11 +84,11 @@ absl::StatusOr<DeepLTexts> ReadTexts(const Fields& fields, v1::TranslateDocument
 }
 
 // `billed`: the characters of each text; empty: they are not asked for.
-HttpResponse Translations(const std::vector<int64_t>& billed, const LanguageChoice& languages, bool wants_report,
-                          const std::vector<v1::TranslateDocumentResponse>& responses) {
+HttpResponse Translations(const std::vector<int64_t>& billed, const std::vector<LanguageChoice>& languages,
+                          bool wants_report, const std::vector<v1::TranslateDocumentResponse>& responses) {
   json translations = json::array();
   for (size_t i = 0; i < responses.size(); ++i) {
-    json one = {{"detected_source_language", absl::AsciiStrToUpper(languages.source)},
+    json one = {{"detected_source_language", absl::AsciiStrToUpper(languages[i].source)},
                 {"text", TranslatedText(responses[i])}};
     if (!billed.empty()) one["billed_characters"] = billed[i];
     if (wants_report) one["salient"] = ReportOf(responses[i]);

@@ -119,11 +119,12 @@ json Translation(const v1::TranslateDocumentResponse& response, const LanguageCh
   return one;
 }
 
-HttpResponse Translations(const LanguageChoice& languages, bool wants_report, bool with_glossary,
+HttpResponse Translations(const std::vector<LanguageChoice>& languages, bool wants_report, bool with_glossary,
                           const std::vector<v1::TranslateDocumentResponse>& responses) {
   json translations = json::array();
-  for (const v1::TranslateDocumentResponse& response : responses) {
-    json one = Translation(response, languages);
+  for (size_t i = 0; i < responses.size(); ++i) {
+    const v1::TranslateDocumentResponse& response = responses[i];
+    json one = Translation(response, languages[i]);
     one["translatedText"] = TranslatedText(response);
     if (wants_report) one["salient"] = ReportOf(response);
     translations.push_back(std::move(one));

@@ -31,20 +31,6 @@ std::string Match(const std::vector<std::string>& codes, const std::string& wish
   return wider.empty() ? narrower : wider;
 }
 
-// Whether a text is long enough to believe which language was detected. CLD2 calls single words reliable, and takes
-// "Tablet" for Norwegian. Tags, of text with markup, are not counted.
-bool IsLong(std::string_view text, bool markup) {
-  constexpr int kShortCharacters = 40;
-  int characters = 0;
-  bool in_tag = false;
-  for (const char c : text) {
-    if (markup && c == '<') in_tag = true;
-    if (!in_tag && !ContinuesCharacter(c) && ++characters > kShortCharacters) return true;
-    if (c == '>') in_tag = false;
-  }
-  return false;
-}
-
 std::vector<std::string> Distinct(std::vector<std::string> codes) {
   std::sort(codes.begin(), codes.end());
   codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
@@ -57,6 +43,19 @@ absl::Status NotThere(const std::string& what, const std::string& code, const st
 }
 
 }  // namespace
+
+bool IsLongText(std::string_view text, bool markup) {
+  constexpr int kShortCharacters = 40;
+  int characters = 0;
+  bool in_tag = false;
+  for (const char c : text) {
+    if (markup && c == '<') in_tag = true;
+    const bool counts = !in_tag && !ContinuesCharacter(c) && !absl::ascii_isdigit(static_cast<unsigned char>(c));
+    if (counts && ++characters > kShortCharacters) return true;
+    if (c == '>') in_tag = false;
+  }
+  return false;
+}
 
 Languages::Languages(const v1::ListModelsResponse& models, std::string_view model) {
   for (const v1::Model& one : models.models()) {
@@ -93,6 +92,8 @@ absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, cons
                                                  std::string_view text, bool markup) const {
   LanguageChoice choice;
   choice.target = Match(targets(), target);
+  const bool is_target = !choice.target.empty();
+  if (!is_target) choice.target = Match(sources(), target);  // of a text that is in it already
   if (choice.target.empty()) return NotThere("the target language", target, targets());
   std::vector<std::string> sources;  // of the target
   for (const auto& [one, to] : pairs_) {
@@ -100,15 +101,21 @@ absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, cons
   }
   if (!source.empty()) {
     choice.source = Match(sources, source);
-    if (choice.source.empty()) return NotThere("to this target, the source language", source, sources);
-    return choice;
+    if (choice.source.empty() && AreSameLanguage(source, choice.target)) choice.source = choice.target;
+    if (!choice.source.empty()) return choice;
+    if (!is_target) return NotThere("the target language", target, targets());
+    return NotThere("to this target, the source language", source, sources);
   }
   choice.detected = DetectLanguages(text, markup);
   for (const DetectedLanguage& detected : choice.detected) {
     choice.source = Match(sources, detected.language);
+    if (choice.source.empty() && detected.is_reliable && AreSameLanguage(detected.language, choice.target)) {
+      choice.source = choice.target;
+    }
     if (!choice.source.empty()) return choice;
   }
-  if (!choice.detected.empty() && choice.detected.front().is_reliable && IsLong(text, markup)) {
+  if (!is_target) return NotThere("the target language", target, targets());
+  if (!choice.detected.empty() && choice.detected.front().is_reliable && IsLongText(text, markup)) {
     return NotThere("to this target, the detected source language", choice.detected.front().language, sources);
   }
   if (sources.size() == 1) {
@@ -122,7 +129,12 @@ absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, cons
 absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, const std::string& target,
                                                  const Format& format, std::string_view content) const {
   const bool markup = format.name == "html" || format.name == "xml";
-  return Choose(source, target, format.is_binary ? std::string_view() : content, markup);
+  auto choice = Choose(source, target, format.is_binary ? std::string_view() : content, markup);
+  if (choice.ok() && choice->is_unchanged()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the document is in the target language '", choice->target, "' already"));
+  }
+  return choice;
 }
 
 std::string LanguageName(const std::string& code, const std::string& in) {

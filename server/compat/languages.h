@@ -19,7 +19,14 @@ namespace salient {
 struct LanguageChoice {
   std::string source, target;
   std::vector<DetectedLanguage> detected;  // empty where the request named the source
+
+  // The text is in the target language already, and stays as it is. No model has the same language as both.
+  bool is_unchanged() const { return source == target; }
 };
+
+// Whether a text is long enough to believe which language was detected. CLD2 calls single words reliable, and takes
+// "Tablet" for Norwegian. Digits are not counted, nor are tags of text with markup.
+bool IsLongText(std::string_view text, bool markup);
 
 class Languages {
  public:
@@ -33,10 +40,12 @@ class Languages {
 
   // `source` and `target` in any case, with "-" or "_"; a regional variant of a language is that language, and the
   // other way round. Without a source the text is looked at; where that leaves a doubt, as with a few words, it is the
-  // only source of the target. INVALID_ARGUMENT says which language is not there.
+  // only source of the target. If no model has this source for the target, and both are the same language, the text is
+  // unchanged; the target may then be one that is only a source. INVALID_ARGUMENT says which language is not there.
   absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, std::string_view text,
                                         bool markup) const;
-  // The same of a document. What is looked at is its content, unless the format is binary.
+  // The same of a document. What is looked at is its content, unless the format is binary. INVALID_ARGUMENT also if it
+  // is in the target language already.
   absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, const Format& format,
                                         std::string_view content) const;
 

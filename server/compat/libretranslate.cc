@@ -89,13 +89,14 @@ void AskForAlternatives(int alternatives, v1::SearchControls* search) {
   if (search->beam() < search->n_best()) search->set_beam(search->n_best());
 }
 
-HttpResponse Translations(const LibreTexts& fields, const LanguageChoice& languages, bool wants_report,
+HttpResponse Translations(const LibreTexts& fields, const std::vector<LanguageChoice>& languages, bool wants_report,
                           const std::vector<v1::TranslateDocumentResponse>& responses) {
   json texts = json::array(), alternatives = json::array(), detected = json::array(), reports = json::array();
-  for (const v1::TranslateDocumentResponse& response : responses) {
+  for (size_t i = 0; i < responses.size(); ++i) {
+    const v1::TranslateDocumentResponse& response = responses[i];
     texts.push_back(TranslatedText(response));
     alternatives.push_back(response.alternatives());
-    detected.push_back(DetectedOf(languages));
+    detected.push_back(DetectedOf(languages[i]));
     reports.push_back(wants_report ? ReportOf(response) : json());
   }
   const auto shaped = [&fields](json list) { return fields.is_list ? std::move(list) : std::move(list[0]); };

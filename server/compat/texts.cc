@@ -1,6 +1,7 @@
 #include "server/compat/texts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,12 @@
 
 namespace salient {
 namespace {
+
+// Says which of several texts is wrong, since a request may have many.
+absl::Status WithPlace(size_t i, size_t texts, const absl::Status& status) {
+  if (texts == 1) return status;
+  return absl::InvalidArgumentError(absl::StrCat("text ", i + 1, " of ", texts, ": ", status.message()));
+}
 
 class Texts : public std::enable_shared_from_this<Texts> {
  public:
@@ -42,7 +49,11 @@ class Texts : public std::enable_shared_from_this<Texts> {
         std::lock_guard lock(mutex_);
         if (ended_ || starting_ || running_ == kTextsAtOnce || next_ == requests_.size()) break;
         i = next_++;
-        if (IsEmpty(requests_[i])) continue;
+        if (StaysAsItIs(requests_[i])) {
+          responses_[i] = Unchanged(requests_[i]);
+          held_->Grow(static_cast<int64_t>(responses_[i].ByteSizeLong()));
+          continue;
+        }
         others_run = running_++ > 0;
         starting_ = true;
       }
@@ -77,7 +88,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
           next_ = i;
           return running_ == 0;  // the others have ended meanwhile: it is tried once more
         }
-        failure = WithPlace(i, cancel.status());
+        failure = OfText(i, cancel.status());
       }
     }
     if (failure.ok()) {
@@ -89,7 +100,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
   }
 
   void Take(size_t i, absl::StatusOr<v1::TranslateDocumentResponse> result) {
-    if (!result.ok()) return End(WithPlace(i, result.status()));
+    if (!result.ok()) return End(OfText(i, result.status()));
     {
       std::lock_guard lock(mutex_);
       --running_;
@@ -124,15 +135,21 @@ class Texts : public std::enable_shared_from_this<Texts> {
     done_(status, nullptr);
   }
 
-  // Which of several texts is wrong, since a request may have many.
-  absl::Status WithPlace(size_t i, const absl::Status& status) const {
+  absl::Status OfText(size_t i, const absl::Status& status) const {
     const bool is_of_text = absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "document.");
-    if (!is_of_text || requests_.size() == 1) return status;
-    return absl::InvalidArgumentError(absl::StrCat("text ", i + 1, " of ", requests_.size(), ": ", status.message()));
+    return is_of_text ? WithPlace(i, requests_.size(), status) : status;
   }
 
-  static bool IsEmpty(const v1::TranslateDocumentRequest& request) {
-    return request.document().text().empty() && request.document().content().empty();
+  static bool StaysAsItIs(const v1::TranslateDocumentRequest& request) {
+    const bool is_empty = request.document().text().empty() && request.document().content().empty();
+    return is_empty || request.source_language() == request.target_language();
+  }
+
+  static v1::TranslateDocumentResponse Unchanged(const v1::TranslateDocumentRequest& request) {
+    v1::TranslateDocumentResponse response;
+    response.set_text(request.document().text());
+    response.set_content(request.document().content());
+    return response;
   }
 
   CompatHost& host_;
@@ -166,6 +183,16 @@ v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& con
   return request;
 }
 
+// The texts that are `wanted`, a line each.
+template <class Wanted>
+std::string Joined(const std::vector<std::string>& texts, const Wanted& wanted) {
+  std::string lines;
+  for (const std::string& text : texts) {
+    if (wanted(text)) absl::StrAppend(&lines, text, "\n");
+  }
+  return lines;
+}
+
 // Before a copy of the controls is made for each text.
 absl::Status CheckSizes(size_t texts, const v1::TranslateDocumentRequest& controls) {
   if (texts > kMostTexts) {
@@ -191,13 +218,19 @@ absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& mode
                                               const std::string& target, const std::vector<std::string>& texts,
                                               Markup markup) {
   if (absl::Status status = CheckSizes(texts.size(), controls); !status.ok()) return status;
-  auto languages =
-      Languages(models, controls.model()).Choose(source, target, absl::StrJoin(texts, "\n"), markup != Markup::kNone);
-  if (!languages.ok()) return languages.status();
-  TextRequests made{.languages = *std::move(languages)};
-  for (const std::string& text : texts) {
-    made.requests.push_back(TextRequest(controls, made.languages, text, markup));
-    made.characters += CountCharacters(text);
+  const Languages there(models, controls.model());
+  const bool has_markup = markup != Markup::kNone;
+  const auto is_alone = [&](const std::string& text) { return source.empty() && IsLongText(text, has_markup); };
+  auto of_others = there.Choose(source, target, Joined(texts, std::not_fn(is_alone)), has_markup);
+  if (!of_others.ok()) of_others = there.Choose(source, target, absl::StrJoin(texts, "\n"), has_markup);
+  TextRequests made;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const bool alone = is_alone(texts[i]);
+    auto languages = alone ? there.Choose(source, target, texts[i], has_markup) : of_others;
+    if (!languages.ok()) return alone ? WithPlace(i, texts.size(), languages.status()) : languages.status();
+    made.requests.push_back(TextRequest(controls, *languages, texts[i], markup));
+    made.languages.push_back(*std::move(languages));
+    made.characters += CountCharacters(texts[i]);
   }
   return made;
 }

@@ -45,6 +45,16 @@ TEST_F(DeepLTest, Texts) {
   EXPECT_EQ(Json(Get("/v2/usage")), (json{{"character_count", 8}, {"character_limit", 1000000000000}}));
 }
 
+TEST_F(DeepLTest, EachLongTextHasItsOwnLanguage) {
+  const std::string english = "The server is running and the disk is full.",
+                    german = "Das ist ein ganz normaler deutscher Satz, und er ist lang.";
+  const json translations =
+      Json(Post("/v2/translate", {{"text", {english, german}}, {"target_lang", "DE"}}))["translations"];
+  EXPECT_EQ(translations[0]["detected_source_language"], "EN");
+  EXPECT_EQ(translations[1], (json{{"detected_source_language", "DE"}, {"text", german}}));
+  EXPECT_EQ(host_.started(), 1u);
+}
+
 TEST_F(DeepLTest, AForm) {
   const HttpResponse response = PostForm("/v2/translate", "text=one&text=two%26&target_lang=de&split_sentences=0");
   ASSERT_EQ(response.status, 200) << response.body;

@@ -40,6 +40,14 @@ TEST_F(GoogleTest, Texts) {
   EXPECT_EQ(host_.request(0).document().text(), "one");
 }
 
+TEST_F(GoogleTest, ATextInTheTargetLanguageStays) {
+  const std::string german = "<p>Das ist ein ganz normaler deutscher Satz, und er ist lang.</p>";
+  const json translation = Json(Post(kText, {{"contents", {german}}, {"targetLanguageCode", "de"}}))["translations"][0];
+  EXPECT_EQ(translation["translatedText"], german);
+  EXPECT_EQ(translation["detectedLanguageCode"], "de");
+  EXPECT_EQ(host_.started(), 0u);
+}
+
 TEST_F(GoogleTest, HtmlUnlessItSaysOtherwise) {
   const HttpResponse response =
       Post("/v3/projects/p:translateText",

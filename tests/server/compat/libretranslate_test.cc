@@ -23,6 +23,26 @@ TEST_F(LibreTranslateTest, Texts) {
   EXPECT_EQ(Json(PostForm("/translate", "q=a%20b&source=en&target=de"))["translatedText"], "A B");
 }
 
+TEST_F(LibreTranslateTest, ATextInTheTargetLanguageStaysAndIsNotTranslated) {
+  const std::string german = "Das ist schon deutsch und bleibt so.";
+  const json reply = Json(Post("/translate", {{"q", german}, {"source", "auto"}, {"target", "de"}}));
+  EXPECT_EQ(reply["translatedText"], german);
+  EXPECT_EQ(reply["detectedLanguage"]["language"], "de");
+  EXPECT_GT(reply["detectedLanguage"]["confidence"], 80);
+  const json named = {{"q", "<b>Gut</b>"}, {"source", "de"},    {"target", "de"},
+                      {"format", "html"},  {"alternatives", 2}, {"salient", json::object()}};
+  EXPECT_EQ(Json(Post("/translate", named))["translatedText"], "<b>Gut</b>");
+  EXPECT_EQ(Json(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "en"}}))["translatedText"], "a");
+  EXPECT_EQ(host_.started(), 0u);
+  const std::string english = "The server is running and the disk is full.";
+  const json list =
+      Json(Post("/translate", {{"q", {english, german + " " + german}}, {"source", "auto"}, {"target", "de"}}));
+  EXPECT_EQ(list["translatedText"], (json{absl::AsciiStrToUpper(english), german + " " + german}));
+  EXPECT_EQ(list["detectedLanguage"][0]["language"], "en");
+  EXPECT_EQ(list["detectedLanguage"][1]["language"], "de");
+  EXPECT_EQ(host_.started(), 1u);
+}
+
 TEST_F(LibreTranslateTest, Html) {
   Post("/translate", {{"q", "<b>a</b>"}, {"source", "en"}, {"target", "de"}, {"format", "html"}, {"alternatives", 2}});
   EXPECT_EQ(host_.request(0).document().mime_type(), "text/html");

@@ -130,6 +130,35 @@ TEST(LanguagesTest, AFewWordsAreOfTheOnlySourceWhateverIsDetected) {
   EXPECT_THAT(std::string(several.Choose("", "de", "Tablet", false).status().message()), HasSubstr("name one of"));
 }
 
+TEST(LanguagesTest, ATextInTheTargetLanguageStays) {
+  const Languages languages(Models({{"en", "de"}, {"zh-Hans", "zh-Hant"}}));
+  const auto choose = [&](const std::string& source, const std::string& target, const std::string& text = "") {
+    const auto choice = languages.Choose(source, target, text, false);
+    return choice.ok() ? choice->source + ">" + choice->target : std::string(choice.status().message());
+  };
+  EXPECT_EQ(choose("DE", "de"), "de>de");
+  EXPECT_EQ(choose("de-AT", "de-CH"), "de>de");
+  EXPECT_EQ(choose("EN-GB", "EN-US"), "en>en") << "although no model has this target";
+  EXPECT_EQ(choose("zh-Hans", "zh-Hant"), "zh-Hans>zh-Hant") << "there is a model for it";
+  EXPECT_EQ(choose("", "de", "Das ist schon deutsch und bleibt so."), "de>de");
+  EXPECT_EQ(choose("", "de", "Guten Morgen, wie geht es dir?"), "de>de");
+  EXPECT_EQ(choose("", "en", "This is a sentence in the English language."), "en>en");
+  EXPECT_THAT(choose("", "en", "Das ist schon deutsch und bleibt so."), HasSubstr("target language 'en' is not"));
+  EXPECT_THAT(choose("de", "en"), HasSubstr("target language 'en' is not supported; this server has de"));
+  EXPECT_THAT(choose("fr", "fr"), HasSubstr("target language 'fr' is not supported"));
+  EXPECT_EQ(Languages(Models({{"en", "de"}})).Choose("", "de", "Wand", false)->source, "en") << "is not sure";
+}
+
+TEST(LanguagesTest, ADocumentInTheTargetLanguageIsRefused) {
+  const Languages languages(Models({{"en", "de"}}));
+  const auto refusal = [&](const std::string& source, const std::string& content) {
+    return std::string(languages.Choose(source, "de", *TypeOfFile("a.html")->format, content).status().message());
+  };
+  EXPECT_EQ(refusal("de", "<p>a"), "the document is in the target language 'de' already");
+  EXPECT_EQ(refusal("", "<p>Das ist schon deutsch und bleibt so."), refusal("de", "<p>a"));
+  EXPECT_EQ(refusal("", "<p>This is English, and stays so for a while."), "");
+}
+
 TEST(LanguagesTest, Detection) {
   EXPECT_EQ(DetectLanguages("This is a sentence in the English language, and here is another.", false)[0].language,
             "en");
@@ -217,6 +246,28 @@ TEST(TextRequestsTest, TooManyAreRefusedBeforeTheyAreMade) {
   };
   EXPECT_TRUE(make(kMostTexts).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(make(kMostTexts + 1)));
+}
+
+TEST(TextRequestsTest, EachLongTextIsLookedAtByItself) {
+  constexpr char kEnglish[] = "The server is running and the disk is full.";
+  constexpr char kFrench[] = "Bonjour tout le monde, comment allez-vous?";
+  constexpr char kGerman[] = "Das ist ein ganz normaler deutscher Satz, und er ist lang.";
+  const auto sources = [](const v1::ListModelsResponse& models, const std::vector<std::string>& texts) {
+    const auto made = MakeTextRequests(models, {}, "", "de", texts, Markup::kNone);
+    if (!made.ok()) return std::vector<std::string>{std::string(made.status().message())};
+    std::vector<std::string> languages;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(made->languages[i].source, made->requests[i].source_language());
+      languages.push_back(made->languages[i].source);
+    }
+    return languages;
+  };
+  const v1::ListModelsResponse one = Models({{"en", "de"}}), two = Models({{"en", "de"}, {"fr", "de"}});
+  EXPECT_THAT(sources(two, {kEnglish, kFrench, kGerman}), ElementsAre("en", "fr", "de"));
+  EXPECT_THAT(sources(one, {"Save", kGerman}), ElementsAre("en", "de"));
+  EXPECT_THAT(sources(two, {"Merci beaucoup", kEnglish, "et au revoir"}), ElementsAre("fr", "en", "fr"));
+  EXPECT_THAT(sources(two, {"", kFrench, "12345"}), ElementsAre("fr", "fr", "fr")) << "the others tell it";
+  EXPECT_THAT(sources(one, {kEnglish, kFrench}), ElementsAre(HasSubstr("text 2 of 2: to this target, the detected")));
 }
 
 }  // namespace
