@@ -53,6 +53,10 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> TranslatorHost::Hold(int64_t 
   return translator_.Hold(bytes, call);
 }
 
+absl::StatusOr<std::shared_ptr<ReservedTokens>> TranslatorHost::Reserve(int64_t tokens, const CallInfo& call) {
+  return translator_.Reserve(tokens, call);
+}
+
 void TranslatorHost::TellRefused(const CallInfo& call, const absl::Status& status) {
   const bool unknown = absl::IsUnauthenticated(status);
   translator_.TellRefused(call, unknown ? Refusal::kUnauthenticated : Refusal::kOther, status.code());

@@ -18,6 +18,7 @@ class TranslatorHost final : public CompatHost {
                                               Listener listener, WhenFull when_full) override;
   void TellRefused(const CallInfo& call, const absl::Status& status) override;
   absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) override;
+  absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(int64_t tokens, const CallInfo& call) override;
   v1::ListModelsResponse Models() const override;
   std::vector<CompatGlossary> Glossaries() const override;
 

@@ -26,13 +26,29 @@ const char* RefusalName(Refusal refusal) {
   return kNames[static_cast<int>(refusal)];
 }
 
-absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, const DocumentSize& size,
-                                                                    absl::Time now, Refusal* refusal) {
-  const ClientLimits& limits = client.limits;
-  const int64_t bytes = size.bytes, estimate = size.document_bytes / kBytesPerToken + 1;
-  std::lock_guard lock(mutex_);
+Admission::Permit::~Permit() {
+  if (!spent_ && reserved_ != nullptr) {
+    reserved_->GiveBack(estimated_tokens_);
+  } else if (!spent_) {
+    owner_.Charge(client_, -estimated_tokens_);
+  }
+  owner_.Leave(client_, bytes_);
+}
+
+int64_t Admission::EstimateTokens(int64_t document_bytes) { return document_bytes / kBytesPerToken + 1; }
+
+Admission::State& Admission::StateOf(const Client& client, absl::Time now) {
   if (clients_.size() >= kManyClients) ForgetIdle(now);
-  State& state = clients_.try_emplace(client.id()).first->second;
+  return clients_.try_emplace(client.id()).first->second;
+}
+
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, const DocumentSize& size,
+                                                                    absl::Time now, Refusal* refusal,
+                                                                    std::shared_ptr<ReservedTokens> reserved) {
+  const ClientLimits& limits = client.limits;
+  const int64_t bytes = size.bytes, estimate = EstimateTokens(size.document_bytes);
+  std::lock_guard lock(mutex_);
+  State& state = StateOf(client, now);
   if (limits.documents > 0 && state.documents >= limits.documents) {
     *refusal = Refusal::kClientDocuments;
     return Refuse(absl::StrCat("this client has ", state.documents, " documents in flight, of ", limits.documents,
@@ -40,27 +56,44 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
                   kSoon);
   }
   if (absl::Status status = CheckBytes(state, 0, bytes, refusal); !status.ok()) return status;
-  if (limits.tokens_per_minute > 0) {
-    const auto capacity = static_cast<double>(limits.tokens_per_minute);
-    // The allowance is new, or the keys file has changed. What was used stays used: documents of the earlier allowance
-    // may still come.
-    const double used = static_cast<double>(state.tokens_per_minute) - TokensAt(now, state);
-    state.tokens_per_minute = limits.tokens_per_minute;
-    state.tokens = capacity - used;
-    state.filled = now;
-    const double wanted = std::min(capacity, static_cast<double>(estimate));
-    if (state.tokens < wanted) {
-      *refusal = Refusal::kClientTokens;
-      return Refuse(absl::StrCat("this client may have ", limits.tokens_per_minute,
-                                 " tokens a minute translated, and has used them up; try again later"),
-                    absl::Seconds((wanted - state.tokens) / (capacity / 60)));
-    }
-    state.tokens -= static_cast<double>(estimate);
+  if (reserved != nullptr) {
+    reserved->Take(estimate);
+  } else if (limits.tokens_per_minute > 0) {
+    absl::Status status = TakeTokens(state, limits.tokens_per_minute, estimate, now, refusal);
+    if (!status.ok()) return status;
   }
   ++state.documents;
   state.bytes += bytes;
   bytes_ += bytes;
-  return std::make_unique<Permit>(*this, client.id(), bytes, estimate);
+  return std::make_unique<Permit>(*this, client.id(), bytes, estimate, std::move(reserved));
+}
+
+absl::StatusOr<std::shared_ptr<ReservedTokens>> Admission::Reserve(const Client& client, int64_t tokens, absl::Time now,
+                                                                   Refusal* refusal) {
+  if (client.limits.tokens_per_minute == 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  absl::Status status = TakeTokens(StateOf(client, now), client.limits.tokens_per_minute, tokens, now, refusal);
+  if (!status.ok()) return status;
+  return std::make_shared<ReservedTokens>(*this, client.id(), tokens);
+}
+
+absl::Status Admission::TakeTokens(State& state, int64_t per_minute, int64_t tokens, absl::Time now, Refusal* refusal) {
+  const auto capacity = static_cast<double>(per_minute);
+  // The allowance is new, or the keys file has changed. What was used stays used: documents of the earlier allowance
+  // may still come.
+  const double used = static_cast<double>(state.tokens_per_minute) - TokensAt(now, state);
+  state.tokens_per_minute = per_minute;
+  state.tokens = capacity - used;
+  state.filled = now;
+  const double wanted = std::min(capacity, static_cast<double>(tokens));
+  if (state.tokens < wanted) {
+    *refusal = Refusal::kClientTokens;
+    return Refuse(absl::StrCat("this client may have ", per_minute,
+                               " tokens a minute translated, and has used them up; try again later"),
+                  absl::Seconds((wanted - state.tokens) / (capacity / 60)));
+  }
+  state.tokens -= static_cast<double>(tokens);
+  return absl::OkStatus();
 }
 
 absl::Status Admission::CheckBytes(const State& state, int64_t own, int64_t more, Refusal* refusal) const {

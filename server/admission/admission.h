@@ -6,12 +6,15 @@
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
 // At admission tokens are estimated from bytes. The estimate is corrected when the number is known, and given back if
-// the document was not translated.
+// the document was not translated. A document may have more tokens than a minute has: it is admitted when the bucket is
+// full, and the client waits longer for the next one. The documents of one call can have their tokens reserved
+// together, so that the call is admitted or refused as one document of their size.
 //
 // Thread safety: all methods may be called from any thread.
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -66,12 +69,14 @@ class Admission {
   // Permission for one document, which is in flight until this object is destroyed.
   class Permit {
    public:
-    Permit(Admission& owner, std::string client, int64_t bytes, int64_t estimated_tokens)
-        : owner_(owner), client_(std::move(client)), bytes_(bytes), estimated_tokens_(estimated_tokens) {}
-    ~Permit() {
-      if (!spent_) owner_.Charge(client_, -estimated_tokens_);
-      owner_.Leave(client_, bytes_);
-    }
+    Permit(Admission& owner, std::string client, int64_t bytes, int64_t estimated_tokens,
+           std::shared_ptr<ReservedTokens> reserved)
+        : owner_(owner),
+          client_(std::move(client)),
+          bytes_(bytes),
+          estimated_tokens_(estimated_tokens),
+          reserved_(std::move(reserved)) {}
+    ~Permit();
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
@@ -104,14 +109,25 @@ class Admission {
     const std::string client_;
     int64_t bytes_;
     const int64_t estimated_tokens_;
+    const std::shared_ptr<ReservedTokens> reserved_;  // what the tokens are from; null: the client's allowance
     bool spent_ = false;
   };
 
-  // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set.
+  // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set. With reserved tokens the document
+  // takes its tokens from these, and the client's allowance is not looked at.
   absl::StatusOr<std::unique_ptr<Permit>> Enter(const Client& client, const DocumentSize& size, absl::Time now,
-                                                Refusal* refusal);
+                                                Refusal* refusal, std::shared_ptr<ReservedTokens> reserved = nullptr);
+
+  // Takes tokens for several documents from the client's allowance. The errors of Enter, for tokens only.
+  absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(const Client& client, int64_t tokens, absl::Time now,
+                                                          Refusal* refusal);
+
+  // As tokens of a document are estimated at admission.
+  static int64_t EstimateTokens(int64_t document_bytes);
 
  private:
+  friend class ReservedTokens;
+
   struct State {
     int32_t documents = 0;
     int64_t bytes = 0;
@@ -120,6 +136,9 @@ class Admission {
     absl::Time filled;
   };
 
+  // The state of a client, which need not be known yet.
+  State& StateOf(const Client& client, absl::Time now);
+  static absl::Status TakeTokens(State& state, int64_t per_minute, int64_t tokens, absl::Time now, Refusal* refusal);
   // Whether there is room for so many more bytes; `own` of those that are held are the document's.
   absl::Status CheckBytes(const State& state, int64_t own, int64_t more, Refusal* refusal) const;
   void Hold(const std::string& client, int64_t bytes);
@@ -137,6 +156,25 @@ class Admission {
   std::mutex mutex_;
   int64_t bytes_ = 0;
   std::map<std::string, State> clients_;
+};
+
+// Tokens of a client's allowance, for documents that are not admitted yet. What they have not taken is given back with
+// this object.
+class ReservedTokens {
+ public:
+  ReservedTokens(Admission& owner, std::string client, int64_t tokens)
+      : owner_(owner), client_(std::move(client)), tokens_(tokens) {}
+  ~ReservedTokens() { owner_.Charge(client_, -tokens_); }
+  ReservedTokens(const ReservedTokens&) = delete;
+  ReservedTokens& operator=(const ReservedTokens&) = delete;
+
+  void Take(int64_t tokens) { tokens_ -= tokens; }
+  void GiveBack(int64_t tokens) { tokens_ += tokens; }
+
+ private:
+  Admission& owner_;
+  const std::string client_;
+  std::atomic<int64_t> tokens_;
 };
 
 }  // namespace salient

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace salient {
@@ -29,12 +30,16 @@ struct Client {
   }
 };
 
+class ReservedTokens;  // admission.h
+
 // The client of a call, and its identification in logs.
 struct CallInfo {
   Client client;
   std::string request_id;   // from the header x-request-id, or generated
   std::string traceparent;  // W3C, from the header; empty: none
   const char* transport = "grpc";
+  std::shared_ptr<ReservedTokens> reserved =
+      nullptr;  // for the documents of the call; null: each asks for its own tokens
 };
 
 }  // namespace salient

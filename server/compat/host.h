@@ -59,7 +59,11 @@ class CompatHost {
   // retry delay, if there is no room for it.
   virtual absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) = 0;
 
-  // Counts and logs a request to translate that was refused before Start or Hold, which do so themselves.
+  // Takes the tokens of a call with several documents from its client's allowance at once: Start is then called with
+  // them in CallInfo. Null: the client has no such limit. RESOURCE_EXHAUSTED, with a retry delay, if it is used up.
+  virtual absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(int64_t tokens, const CallInfo& call) = 0;
+
+  // Counts and logs a request to translate that was refused before Start, Hold or Reserve, which do so themselves.
   virtual void TellRefused(const CallInfo& call, const absl::Status& status) = 0;
 
   virtual v1::ListModelsResponse Models() const = 0;

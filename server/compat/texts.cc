@@ -21,6 +21,11 @@ absl::Status WithPlace(size_t i, size_t texts, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat("text ", i + 1, " of ", texts, ": ", status.message()));
 }
 
+bool StaysAsItIs(const v1::TranslateDocumentRequest& request) {
+  const bool is_empty = request.document().text().empty() && request.document().content().empty();
+  return is_empty || request.source_language() == request.target_language();
+}
+
 class Texts : public std::enable_shared_from_this<Texts> {
  public:
   Texts(CompatHost& host, Workers& workers, CallInfo call, std::vector<v1::TranslateDocumentRequest> requests,
@@ -140,11 +145,6 @@ class Texts : public std::enable_shared_from_this<Texts> {
     return is_of_text ? WithPlace(i, requests_.size(), status) : status;
   }
 
-  static bool StaysAsItIs(const v1::TranslateDocumentRequest& request) {
-    const bool is_empty = request.document().text().empty() && request.document().content().empty();
-    return is_empty || request.source_language() == request.target_language();
-  }
-
   static v1::TranslateDocumentResponse Unchanged(const v1::TranslateDocumentRequest& request) {
     v1::TranslateDocumentResponse response;
     response.set_text(request.document().text());
@@ -211,6 +211,17 @@ int64_t BytesOf(const std::vector<v1::TranslateDocumentRequest>& requests) {
   return bytes;
 }
 
+// As they are estimated at admission.
+int64_t TokensOf(const std::vector<v1::TranslateDocumentRequest>& requests) {
+  int64_t tokens = 0;
+  for (const v1::TranslateDocumentRequest& request : requests) {
+    const v1::Document& document = request.document();
+    const auto bytes = static_cast<int64_t>(document.text().size() + document.content().size());
+    if (!StaysAsItIs(request)) tokens += Admission::EstimateTokens(bytes);
+  }
+  return tokens;
+}
+
 }  // namespace
 
 absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& models,
@@ -243,14 +254,24 @@ int64_t CountCharacters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !ContinuesCharacter(c); });
 }
 
-std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
+std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& info,
                                      std::vector<v1::TranslateDocumentRequest> requests, TextsDone done) {
+  CallInfo call = info;
+  if (const int64_t tokens = TokensOf(requests); tokens > 0) {
+    auto reserved = host.Reserve(tokens, call);
+    if (!reserved.ok()) {
+      done(reserved.status(), nullptr);
+      return nullptr;
+    }
+    call.reserved = *std::move(reserved);
+  }
   auto held = host.Hold(BytesOf(requests), call);
   if (!held.ok()) {
     done(held.status(), nullptr);
     return nullptr;
   }
-  auto texts = std::make_shared<Texts>(host, workers, call, std::move(requests), *std::move(held), std::move(done));
+  auto texts =
+      std::make_shared<Texts>(host, workers, std::move(call), std::move(requests), *std::move(held), std::move(done));
   texts->Begin();
   return [texts] { texts->Cancel(); };
 }

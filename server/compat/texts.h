@@ -48,11 +48,12 @@ int64_t CountCharacters(std::string_view text);
 
 // Calls `done` once: with one response for each request, in the same order, or with the first failure; then the other
 // translations are cancelled. A request with an empty text gets an empty response, and one whose source and target
-// language are the same gets its text; neither is translated. If the engine has no room for a text, or the client's
-// allowance is used up, the text waits until another text of the same call is finished; the call is refused only if
-// none is running, or if there is no room to hold its texts until it is done. Returns a function that cancels.
-// `workers` and `host` must live until `done` was called. While `done` keeps the permit the texts and responses count
-// as the client's; null: after a failure.
+// language are the same gets its text; neither is translated. The tokens of all texts are taken from the client's
+// allowance at once, and if it is used up the call is refused before the first text. If the engine has no room for a
+// text, or the client may have no more documents at once, the text waits until another text of the same call is
+// finished; the call is refused only if none is running, or if there is no room to hold its texts until it is done.
+// Returns a function that cancels. `workers` and `host` must live until `done` was called. While `done` keeps the
+// permit the texts and responses count as the client's; null: after a failure.
 using TextsDone =
     std::function<void(absl::StatusOr<std::vector<v1::TranslateDocumentResponse>>, std::unique_ptr<Admission::Permit>)>;
 std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,

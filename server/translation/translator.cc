@@ -344,7 +344,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
   if (!place.ok()) return place.status();
   if (arrival >= deadline) return DeadlineMissed();
   // Before anything is read of the document: reading a file costs much more than its bytes do.
-  auto permit = admission_.Enter(call.client, SizeOf(request), arrival, refusal);
+  auto permit = admission_.Enter(call.client, SizeOf(request), arrival, refusal, call.reserved);
   if (!permit.ok()) return permit.status();
   const uint64_t id = (*place)->id();
   Admitted admitted{call, arrival, deadline, *std::move(place), *std::move(permit), std::move(recipient)};
@@ -416,6 +416,13 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Translator::Hold(int64_t byte
   auto held = held_.Enter(client, {.bytes = bytes}, absl::Now(), &refusal);
   if (!held.ok()) TellRefused(call, refusal, held.status().code());
   return held;
+}
+
+absl::StatusOr<std::shared_ptr<ReservedTokens>> Translator::Reserve(int64_t tokens, const CallInfo& call) {
+  Refusal refusal = Refusal::kOther;
+  auto reserved = admission_.Reserve(call.client, tokens, absl::Now(), &refusal);
+  if (!reserved.ok()) TellRefused(call, refusal, reserved.status().code());
+  return reserved;
 }
 
 void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome) {

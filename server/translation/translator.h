@@ -87,6 +87,11 @@ class Translator {
   // RESOURCE_EXHAUSTED, with a retry delay, if there is no room; the request is counted as refused.
   absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call);
 
+  // Takes tokens of the client's allowance for several documents at once, which are then started with these as their
+  // CallInfo's; null: the client has no such limit. RESOURCE_EXHAUSTED, with a retry delay, if the allowance is used
+  // up; the request is counted as refused.
+  absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(int64_t tokens, const CallInfo& call);
+
   // Counts a request that was refused before it was read, and writes its log line.
   void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
 

@@ -86,6 +86,26 @@ TEST_F(AdmissionTest, TokensOfADocumentThatWasNotTranslatedComeBack) {
   EXPECT_FALSE(Enter(client, 4 * 59).ok());
 }
 
+TEST_F(AdmissionTest, TokensOfSeveralDocumentsAreReservedAsOfOne) {
+  const Client client = Named("a", {.tokens_per_minute = 60});
+  auto reserved = admission_.Reserve(client, 120, now_, &refusal_);
+  ASSERT_TRUE(reserved.ok()) << "the bucket is full";
+  const auto enter = [&] {  // 40 tokens
+    auto permit = admission_.Enter(client, {.bytes = 1, .document_bytes = 4 * 39}, now_, &refusal_, *reserved);
+    EXPECT_TRUE(permit.ok()) << permit.status();
+    return *std::move(permit);
+  };
+  EXPECT_EQ(GetRetryDelay(admission_.Reserve(client, 120, now_, &refusal_).status()), absl::Seconds(120));
+  EXPECT_EQ(refusal_, Refusal::kClientTokens);
+  enter();  // and is not translated: the next ones may have its tokens
+  enter()->Spend();
+  enter()->Correct(50);
+  reserved->reset();  // gives back the 40 of the third one
+  EXPECT_EQ(GetRetryDelay(Enter(client, 4 * 59)), absl::Seconds(90)) << "of 60 tokens 40 and 50 were used";
+  const auto unlimited = admission_.Reserve(Named("b"), 1000, now_, &refusal_);
+  EXPECT_TRUE(unlimited.ok() && *unlimited == nullptr);
+}
+
 // The keys file may change while a stream goes on with the limits that it began with.
 TEST_F(AdmissionTest, WhatWasUsedOfAnAllowanceStaysUsedWhenItChanges) {
   const Client before = Named("a", {.tokens_per_minute = 60}), after = Named("a", {.tokens_per_minute = 90}),

@@ -192,6 +192,30 @@ TEST_F(DeepLTest, ManyTextsOfAClientThatMayHaveOneDocument) {
 }
 
 // A client may have half of what can be held.
+TEST_F(DeepLTest, TheTokensOfAllTextsAreTakenAtOnceAsOfOneDocument) {
+  host_.tokens_per_minute = 300;
+  const json list = {{"text", std::vector<std::string>(50, "A sentence of about fifty characters, as there are.")},
+                     {"source_lang", "EN"},
+                     {"target_lang", "DE"}};
+  ASSERT_EQ(Post("/v2/translate", list).status, 200) << "more than a minute has, but the minute is full";
+  EXPECT_EQ(host_.started(), 50u);
+  const HttpResponse refused = Post("/v2/translate", list);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_GE(std::stoi(refused.headers.at("Retry-After")), 120) << "650 tokens were used, of 300 a minute";
+  EXPECT_EQ(host_.started(), 50u) << "not one text is translated for nothing";
+  EXPECT_EQ(Post("/v2/translate", {{"text", "Gut"}, {"source_lang", "DE"}, {"target_lang", "DE"}}).status, 200);
+  host_.caller = "another";
+  host_.start_failure = absl::InvalidArgumentError("document.text: bad");
+  EXPECT_EQ(Post("/v2/translate", list).status, 400);
+  host_.start_failure = absl::OkStatus();
+  int status = 0;
+  for (int tries = 0; tries < 100 && status != 200; ++tries) {  // soon after the reply
+    if (tries > 0) absl::SleepFor(absl::Milliseconds(10));
+    status = Post("/v2/translate", list).status;
+  }
+  EXPECT_EQ(status, 200) << "what was not translated was given back";
+}
+
 TEST_F(DeepLTest, TextsAreHeldWithinABound) {
   host_.held = std::make_unique<Admission>(40000);
   host_.automatic = false;

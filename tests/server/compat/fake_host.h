@@ -31,6 +31,7 @@ class FakeHost final : public CompatHost {
   int capacity = 1000;             // documents at once; more are refused with RESOURCE_EXHAUSTED
   absl::Status start_failure;      // of every document
   int documents = 0;               // that a client may have at once; 0: any number
+  int64_t tokens_per_minute = 0;   // of a client; 0: any number
   // Of documents, and of what calls hold beside them.
   std::unique_ptr<Admission> admission = std::make_unique<Admission>(int64_t{1} << 40);
   std::unique_ptr<Admission> held = std::make_unique<Admission>(int64_t{1} << 40);
@@ -49,13 +50,20 @@ class FakeHost final : public CompatHost {
   absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& given) override {
     const std::string bearer = request.header("Authorization");
     if (!key.empty() && given != key && bearer != "Bearer " + key) return absl::UnauthenticatedError("wrong key");
-    return CallInfo{{Client::Kind::kKey, key.empty() ? caller : key, {.documents = documents}}, "id-1", "", "http"};
+    return CallInfo{{Client::Kind::kKey,
+                     key.empty() ? caller : key,
+                     {.tokens_per_minute = tokens_per_minute, .documents = documents}},
+                    "id-1",
+                    "",
+                    "http"};
   }
 
   absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                               Listener listener, WhenFull /*when_full*/) override {
     if (!start_failure.ok()) return start_failure;
-    auto permit = Enter(*admission, static_cast<int64_t>(request.ByteSizeLong()), call.client);
+    const auto text_bytes =
+        static_cast<int64_t>(request.document().text().size() + request.document().content().size());
+    auto permit = Enter(*admission, {static_cast<int64_t>(request.ByteSizeLong()), text_bytes}, call);
     if (!permit.ok()) return permit.status();
     size_t index = 0;
     {
@@ -81,9 +89,14 @@ class FakeHost final : public CompatHost {
   }
 
   absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) override {
-    Client client = call.client;
-    client.limits = {};
-    return Enter(*held, bytes, client);
+    CallInfo unlimited = call;
+    unlimited.client.limits = {};
+    return Enter(*held, {.bytes = bytes}, unlimited);
+  }
+
+  absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(int64_t tokens, const CallInfo& call) override {
+    Refusal refusal = Refusal::kOther;
+    return admission->Reserve(call.client, tokens, absl::Now(), &refusal);
   }
 
   void TellRefused(const CallInfo& call, const absl::Status& status) override {
@@ -108,6 +121,7 @@ class FakeHost final : public CompatHost {
       std::lock_guard lock(mutex_);
       --running_;
       permit = std::move(permits_.at(index));
+      if (result.ok()) permit->Spend();
     }
     listener.result(std::move(result), std::move(permit));
   }
@@ -135,10 +149,10 @@ class FakeHost final : public CompatHost {
   }
 
  private:
-  static absl::StatusOr<std::unique_ptr<Admission::Permit>> Enter(Admission& admission, int64_t bytes,
-                                                                  const Client& client) {
+  static absl::StatusOr<std::unique_ptr<Admission::Permit>> Enter(Admission& admission, const DocumentSize& size,
+                                                                  const CallInfo& call) {
     Refusal refusal = Refusal::kOther;
-    return admission.Enter(client, {.bytes = bytes}, absl::Now(), &refusal);
+    return admission.Enter(call.client, size, absl::Now(), &refusal, call.reserved);
   }
 
   static v1::TranslateDocumentResponse Translate(const v1::TranslateDocumentRequest& request) {
