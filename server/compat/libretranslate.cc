@@ -226,6 +226,10 @@ absl::StatusOr<HttpResponse> LibreTranslate::Detect(const Fields& fields) const 
   for (const DetectedLanguage& one : DetectLanguages(*text, /*markup=*/false)) {
     found.push_back({{"language", one.language}, {"confidence", 100 * one.confidence}});
   }
+  if (found.empty()) {  // its clients take the first one in any case
+    const std::vector<std::string> sources = Languages(context_.host.Models()).sources();
+    if (!sources.empty()) found.push_back({{"language", sources.front()}, {"confidence", 0.0}});
+  }
   return JsonReply(found);
 }
 

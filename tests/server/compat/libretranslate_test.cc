@@ -140,6 +140,7 @@ TEST_F(LibreTranslateTest, DetectAndLanguages) {
   const json found = Json(PostForm("/detect", "q=Dies+ist+ein+ganz+normaler+Satz+in+deutscher+Sprache."));
   EXPECT_EQ(found[0]["language"], "de");
   EXPECT_GT(found[0]["confidence"], 80);
+  EXPECT_EQ(Json(PostForm("/detect", "q=12345")), (json{{{"language", "en"}, {"confidence", 0.0}}}));
   EXPECT_EQ(PostForm("/detect", "").status, 400);
   EXPECT_EQ(Json(Get("/languages")), (json{{{"code", "de"}, {"name", "German"}, {"targets", json::array()}},
                                            {{"code", "en"}, {"name", "English"}, {"targets", {"de"}}}}));
