@@ -38,8 +38,11 @@ struct CallInfo {
   std::string request_id;   // from the header x-request-id, or generated
   std::string traceparent;  // W3C, from the header; empty: none
   const char* transport = "grpc";
-  std::shared_ptr<ReservedTokens> reserved =
-      nullptr;  // for the documents of the call; null: each asks for its own tokens
+  // For the documents of the call; null: each asks for its own tokens.
+  std::shared_ptr<ReservedTokens> reserved = nullptr;
+  // The id of a glossary that this client has made, for the request; null: none. It is no field of the request, so that
+  // nobody can name another client's.
+  std::shared_ptr<const std::string> own_glossary;
 };
 
 }  // namespace salient

@@ -137,12 +137,12 @@ DeepL::Result DeepL::Route(const HttpRequest& request, const HttpHandler::Reply&
   return Answered(std::move(response), reply);
 }
 
-DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {
+DeepL::Result DeepL::Translate(const HttpRequest& request, CallInfo call, const HttpHandler::Reply& reply) {
   auto fields = Fields::Read(request);
   if (!fields.ok()) return fields.status();
   auto controls = ReadControls(request, *fields);
   if (!controls.ok()) return controls.status();
-  if (absl::Status status = UseGlossary(*fields, call, &controls->request); !status.ok()) return status;
+  if (absl::Status status = UseGlossary(*fields, &controls->request, &call); !status.ok()) return status;
   auto read = ReadTexts(*fields, &controls->request);
   if (!read.ok()) return read.status();
   auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,

@@ -40,13 +40,13 @@ class DeepL final : public CompatService {
 
  private:
   Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) override;
-  Result Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
-  absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, const CallInfo& call);
+  Result Translate(const HttpRequest& request, CallInfo call, const HttpHandler::Reply& reply);
+  absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, CallInfo call);
   absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request, const CallInfo& call);
   std::vector<CompatGlossary> AllGlossaries(const std::string& client) const;  // the client's, then the server's
   absl::StatusOr<HttpResponse> MakeGlossary(const HttpRequest& request, const std::string& client);
-  absl::Status UseGlossary(const Fields& fields, const CallInfo& call, v1::TranslateDocumentRequest* request) const;
+  absl::Status UseGlossary(const Fields& fields, v1::TranslateDocumentRequest* request, CallInfo* call) const;
   absl::StatusOr<HttpResponse> ListLanguages(const HttpRequest& request) const;
 
   CompatContext& context_;

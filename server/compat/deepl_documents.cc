@@ -73,12 +73,12 @@ std::string IgnoredByDeepL(const Fields& fields) {
   return absl::StrJoin(ignored, ", ");
 }
 
-absl::StatusOr<HttpResponse> DeepL::Upload(const HttpRequest& request, const CallInfo& call) {
+absl::StatusOr<HttpResponse> DeepL::Upload(const HttpRequest& request, CallInfo call) {
   auto fields = Fields::Read(request);
   if (!fields.ok()) return fields.status();
   auto controls = ReadControls(request, *fields);
   if (!controls.ok()) return controls.status();
-  if (absl::Status status = UseGlossary(*fields, call, &controls->request); !status.ok()) return status;
+  if (absl::Status status = UseGlossary(*fields, &controls->request, &call); !status.ok()) return status;
   auto source = fields->String("source_lang"), target = fields->String("target_lang"),
        name = fields->String("filename");
   for (const absl::Status& status : {source.status(), target.status(), name.status()}) {

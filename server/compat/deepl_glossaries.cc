@@ -39,14 +39,13 @@ json PairsOf(const Languages& languages) {
 
 }  // namespace
 
-absl::Status DeepL::UseGlossary(const Fields& fields, const CallInfo& call,
-                                v1::TranslateDocumentRequest* request) const {
+absl::Status DeepL::UseGlossary(const Fields& fields, v1::TranslateDocumentRequest* request, CallInfo* call) const {
   if (fields.Has("glossary_ids")) {
     return absl::InvalidArgumentError("glossary_ids: a request has one glossary; send glossary_id");
   }
   auto id = fields.String("glossary_id"), target = fields.String("target_lang");
   if (!id.ok() || id->empty()) return id.status();
-  return context_.glossaries.Use(*id, call.client.id(), target.value_or(""), request);
+  return context_.glossaries.Use(*id, target.value_or(""), request, call);
 }
 
 std::vector<CompatGlossary> DeepL::AllGlossaries(const std::string& client) const {

@@ -153,17 +153,35 @@ absl::StatusOr<std::string> GlossaryUploads::Terms(const std::string& id, const 
   return terms;
 }
 
-absl::Status GlossaryUploads::Use(const std::string& id, const std::string& client, const std::string& target_language,
-                                  v1::TranslateDocumentRequest* request) const {
-  if (IsUpload(id)) {
-    const absl::StatusOr<CompatGlossary> found = Find(id, client);
-    if (!found.ok()) return found.status();
-    if (!AreSameLanguage(found->target_language, target_language)) {
-      return absl::InvalidArgumentError(absl::StrCat("glossary_id: the glossary is for ", found->target_language,
-                                                     ", the request for ", target_language));
-    }
+absl::Status GlossaryUploads::Use(const std::string& id, const std::string& target_language,
+                                  v1::TranslateDocumentRequest* request, CallInfo* call) const {
+  if (!IsUpload(id)) {
+    request->mutable_glossary()->set_name(id);
+    return absl::OkStatus();
   }
-  request->mutable_glossary()->set_name(id);
+  const std::lock_guard lock(mutex_);
+  const std::optional<Stored> stored = ReadInfo(id);
+  if (!stored.has_value() || stored->client != call->client.id()) return NoSuch();
+  const std::string& language = stored->glossary.target_language;
+  if (!AreSameLanguage(language, target_language)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("glossary_id: the glossary is for ", language, ", the request for ", target_language));
+  }
+  request->mutable_glossary()->clear_name();
+  {
+    const std::lock_guard counting(in_use_->mutex);
+    ++in_use_->requests[id];
+  }
+  const auto release = [in_use = in_use_, info = FileOf(id, kInfo), terms = FileOf(id, kTerms)](const std::string* of) {
+    const std::lock_guard releasing(in_use->mutex);
+    std::error_code error;
+    if (--in_use->requests[*of] == 0) {
+      in_use->requests.erase(*of);
+      if (!fs::exists(info, error)) fs::remove(terms, error);
+    }
+    delete of;
+  };
+  call->own_glossary = std::shared_ptr<const std::string>(new std::string(id), release);
   return absl::OkStatus();
 }
 
@@ -171,8 +189,9 @@ absl::Status GlossaryUploads::Remove(const std::string& id, const std::string& c
   if (const auto found = Find(id, client); !found.ok()) return found.status();
   const std::lock_guard lock(mutex_);
   std::error_code error;
+  const std::lock_guard counting(in_use_->mutex);
   fs::remove(FileOf(id, kInfo), error);
-  fs::remove(FileOf(id, kTerms), error);
+  if (!in_use_->requests.contains(id)) fs::remove(FileOf(id, kTerms), error);
   return absl::OkStatus();
 }
 

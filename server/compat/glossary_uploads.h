@@ -1,16 +1,19 @@
 // Glossaries that clients of the compatible APIs make (--glossary-uploads): files in the folder `uploads` of
 // --glossaries, so that they outlive the process, and all replicas that share the folder have them.
 //
-//   ID.tsv    the terms, as documents/resources/glossary.h reads them; requests name ID as their glossary
+//   ID.tsv    the terms, as documents/resources/glossary.h reads them
 //   ID.json   its name, languages, owner, time of creation, number of terms; written last and removed first
 //
-// A client sees its own glossaries only. Thread safety: all methods may be called from any thread.
+// A client sees and uses its own glossaries only: no field of a request can name one (CallInfo::own_glossary). Thread
+// safety: all methods may be called from any thread.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -48,10 +51,11 @@ class GlossaryUploads {
   absl::StatusOr<std::string> Terms(const std::string& id, const std::string& client) const;
   absl::Status Remove(const std::string& id, const std::string& client);
 
-  // Makes it the glossary of the request: an upload of this client, or one of the server's, which the request's
-  // conversion looks for. INVALID_ARGUMENT if it is for another target language.
-  absl::Status Use(const std::string& id, const std::string& client, const std::string& target_language,
-                   v1::TranslateDocumentRequest* request) const;
+  // Makes it the glossary of the request: an upload of the caller, whose file stays until the last copy of `call` is
+  // gone, even if it is removed meanwhile; or one of the server's, which the request's conversion looks for.
+  // INVALID_ARGUMENT if it is for another target language.
+  absl::Status Use(const std::string& id, const std::string& target_language, v1::TranslateDocumentRequest* request,
+                   CallInfo* call) const;
 
   // Whether `id` is that of an upload, of whichever client.
   static bool IsUpload(std::string_view id);
@@ -61,13 +65,19 @@ class GlossaryUploads {
     CompatGlossary glossary;
     std::string client;
   };
+  // Files of terms that requests use. Requests may outlive this object.
+  struct InUse {
+    std::mutex mutex;
+    std::map<std::string, int> requests;  // by id
+  };
   std::optional<Stored> ReadInfo(const std::string& id) const;
   std::vector<Stored> ReadAll() const;
   std::filesystem::path FileOf(const std::string& id, const char* extension) const;
 
   const std::filesystem::path folder_;  // empty: none
   const Limits limits_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // taken before that of in_use_
+  const std::shared_ptr<InUse> in_use_ = std::make_shared<InUse>();
 };
 
 }  // namespace salient

@@ -70,8 +70,8 @@ struct Common {
   std::string source, target;
 };
 
-absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                                  const CompatContext& context, const v1::ListModelsResponse& models) {
+absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fields, const CompatContext& context,
+                                  const v1::ListModelsResponse& models, CallInfo* call) {
   auto controls = ReadControls(request, fields);
   auto source = StringIn(fields, "sourceLanguageCode"), target = StringIn(fields, "targetLanguageCode");
   auto model = fields.String("model");
@@ -82,7 +82,7 @@ absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fiel
   }
   if (target->empty()) return absl::InvalidArgumentError("target_language_code: is missing");
   if (!glossary->empty()) {
-    const absl::Status status = context.glossaries.Use(*glossary, call.client.id(), *target, &controls->request);
+    const absl::Status status = context.glossaries.Use(*glossary, *target, &controls->request, call);
     if (!status.ok()) return status;
   }
   if (controls->request.model().empty()) controls->request.set_model(ModelOf(*model, models));
@@ -197,10 +197,10 @@ Google::Result Google::Route(const HttpRequest& request, const HttpHandler::Repl
   return Answered(std::move(response), reply);
 }
 
-Google::Result Google::TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+Google::Result Google::TranslateText(const HttpRequest& request, const Fields& fields, CallInfo call,
                                      const HttpHandler::Reply& reply) {
   const v1::ListModelsResponse models = context_.host.Models();
-  auto common = ReadCommon(request, fields, call, context_, models);
+  auto common = ReadCommon(request, fields, context_, models, &call);
   if (!common.ok()) return common.status();
   auto texts = fields.Strings("contents");
   auto type = StringIn(fields, "mimeType");
@@ -221,10 +221,10 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
   return AnswerTexts(context_, call, *std::move(made), {*this, reply, Ignored(fields), write});
 }
 
-Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, CallInfo call,
                                          const HttpHandler::Reply& reply) {
   const v1::ListModelsResponse models = context_.host.Models();
-  auto common = ReadCommon(request, fields, call, context_, models);
+  auto common = ReadCommon(request, fields, context_, models, &call);
   if (!common.ok()) return common.status();
   auto document = ReadDocument(fields);
   if (!document.ok()) return document.status();

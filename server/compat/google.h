@@ -30,9 +30,9 @@ class Google final : public CompatService {
 
  private:
   Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) override;
-  Result TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+  Result TranslateText(const HttpRequest& request, const Fields& fields, CallInfo call,
                        const HttpHandler::Reply& reply);
-  Result TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+  Result TranslateDocument(const HttpRequest& request, const Fields& fields, CallInfo call,
                            const HttpHandler::Reply& reply);
   absl::StatusOr<HttpResponse> DetectLanguage(const Fields& fields) const;
   absl::StatusOr<HttpResponse> SupportedLanguages(const Fields& fields) const;

@@ -157,10 +157,11 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   return document;
 }
 
-absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, int64_t max_bytes, LanguageResources& resources) {
+absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, const std::string& own, int64_t max_bytes,
+                                    LanguageResources& resources) {
   Glossary glossary;
-  if (!request.name().empty()) {
-    const auto named = resources.GlossaryNamed(request.name());
+  if (!own.empty() || !request.name().empty()) {
+    const auto named = own.empty() ? resources.GlossaryNamed(request.name()) : resources.GlossaryOfClient(own);
     if (!named.ok()) return named.status();
     glossary = Glossary(*named);
   }
@@ -245,7 +246,7 @@ absl::StatusOr<UnitSegments> Conversion::Cut(const v1::TranslateDocumentRequest&
 
 absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::TranslateDocumentRequest& request,
                                                                const ModelConfig& model, LanguageResources& resources,
-                                                               int64_t max_bytes) {
+                                                               int64_t max_bytes, const std::string& own_glossary) {
   if (absl::Status status = CheckRequest(request, max_bytes); !status.ok()) return status;
   const absl::StatusOr<v1::Markup> markup = MarkupFor(request.document(), model);
   if (!markup.ok()) return markup.status();
@@ -254,7 +255,7 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   ParsedDocument document = Parse(request.document(), languages, max_bytes, &mime_type);
   if (!document.ok()) return document.status();
   const int32_t markers = *markup == v1::MARKUP_MARKERS ? model.tokens.markers : 0;
-  const absl::StatusOr<Glossary> glossary = GlossaryOf(request.glossary(), max_bytes, resources);
+  const absl::StatusOr<Glossary> glossary = GlossaryOf(request.glossary(), own_glossary, max_bytes, resources);
   if (!glossary.ok()) return glossary.status();
   absl::StatusOr<UnitSegments> segments = Cut(request, languages.source, **document, markers, *glossary);
   if (!segments.ok()) return segments.status();

@@ -28,9 +28,10 @@ class Conversion {
 
   // Reads request.document for a model with this configuration. INVALID_ARGUMENT and NOT_FOUND name the field and the
   // error. A document may have at most `max_bytes` bytes, and each part of an archive eight times as many.
+  // `own_glossary`: of its client, in place of request.glossary.name; empty: none.
   static absl::StatusOr<std::unique_ptr<Conversion>> Create(const v1::TranslateDocumentRequest& request,
                                                             const ModelConfig& model, LanguageResources& resources,
-                                                            int64_t max_bytes);
+                                                            int64_t max_bytes, const std::string& own_glossary = "");
 
   // About how many bytes of memory it takes: of an archive most of them are those of its unpacked parts.
   int64_t bytes() const;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -41,6 +42,21 @@ bool IsName(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find_first_of("/\\") == name.npos && name.find('\0') == name.npos;
 }
 
+// When a file was changed; nothing: it is not there.
+std::optional<std::filesystem::file_time_type> ChangeOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const auto changed = std::filesystem::last_write_time(path, error);
+  return error ? std::nullopt : std::optional(changed);
+}
+
+absl::StatusOr<Glossary> ReadGlossary(const std::string& path, const std::string& file_name) {
+  const absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
+  absl::StatusOr<Glossary> glossary = bytes.ok() ? Glossary::Parse(*bytes, Limits()) : bytes.status();
+  if (!glossary.ok()) return Unusable("glossary.name", file_name, glossary.status());
+  return glossary;
+}
+
 }  // namespace
 
 absl::Status LanguageResources::Check() const {
@@ -69,15 +85,12 @@ std::vector<std::string> LanguageResources::GlossaryNames() const {
   return names;
 }
 
-std::string LanguageResources::OwnPathOf(const std::string& glossary) const {
+std::string LanguageResources::PathOf(const std::string& glossary) const {
   return absl::StrCat(folder_, "/", glossary, kExtension);
 }
 
-std::string LanguageResources::PathOf(const std::string& glossary) const {
-  std::error_code error;
-  std::string path = OwnPathOf(glossary);
-  if (std::filesystem::is_regular_file(path, error)) return path;
-  return absl::StrCat(folder_, "/uploads/", glossary, kExtension);
+std::string LanguageResources::PathOfUpload(const std::string& id) const {
+  return absl::StrCat(folder_, "/uploads/", id, kExtension);
 }
 
 absl::Time LanguageResources::GlossaryChanged(const std::string& name) const {
@@ -87,21 +100,25 @@ absl::Time LanguageResources::GlossaryChanged(const std::string& name) const {
 }
 
 absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed(const std::string& name) {
-  const std::string path = PathOf(name);
-  std::error_code error;
-  const bool there = !folder_.empty() && IsName(name) && std::filesystem::is_regular_file(path, error);
-  const auto changed = there ? std::filesystem::last_write_time(path, error) : std::filesystem::file_time_type();
-  if (!there || error) {
+  const auto changed = IsName(name) ? ChangeOf(PathOf(name)) : std::nullopt;
+  if (folder_.empty() || !changed.has_value()) {
     const std::vector<std::string> names = GlossaryNames();
     return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name,
                                             "'; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
   }
-  GlossaryCache& cache = path == OwnPathOf(name) ? glossaries_ : uploads_;
-  return cache.Get(name, changed, [&]() -> absl::StatusOr<Glossary> {
-    const absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
-    absl::StatusOr<Glossary> glossary = bytes.ok() ? Glossary::Parse(*bytes, Limits()) : bytes.status();
-    if (!glossary.ok()) return Unusable("glossary.name", absl::StrCat(name, kExtension), glossary.status());
-    cache.DropIf([&](const std::string& known) { return !std::filesystem::exists(PathOf(known), error); });
+  return glossaries_.Get(name, *changed, [&]() -> absl::StatusOr<Glossary> {
+    absl::StatusOr<Glossary> glossary = ReadGlossary(PathOf(name), absl::StrCat(name, kExtension));
+    if (glossary.ok()) glossaries_.DropIf([&](const std::string& known) { return !ChangeOf(PathOf(known)); });
+    return glossary;
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryOfClient(const std::string& id) {
+  const auto changed = ChangeOf(PathOfUpload(id));
+  if (!changed.has_value()) return absl::NotFoundError("the request's glossary is no longer there");
+  return uploads_.Get(id, *changed, [&]() -> absl::StatusOr<Glossary> {
+    absl::StatusOr<Glossary> glossary = ReadGlossary(PathOfUpload(id), absl::StrCat(id, kExtension));
+    if (glossary.ok()) uploads_.DropIf([&](const std::string& known) { return !ChangeOf(PathOfUpload(known)); });
     return glossary;
   });
 }

@@ -42,8 +42,10 @@ class LanguageResources {
   std::vector<std::string> GlossaryNames() const;
   // When the file of a glossary was changed.
   absl::Time GlossaryChanged(const std::string& name) const;
-  // Also those that clients have made. NOT_FOUND names the others.
+  // NOT_FOUND names those that there are.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
+  // One that a client has made. The caller knows that it is this client's.
+  absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryOfClient(const std::string& id);
   // Of TMX files the entries of these languages, of the others all. NOT_FOUND if there are no files. A file that cannot
   // be read is not tried again. Languages that no TMX file has share one memory, so that new ones do not make the
   // server read its files again.
@@ -51,8 +53,8 @@ class LanguageResources {
                                                                     const std::string& target_language);
 
  private:
-  std::string OwnPathOf(const std::string& glossary) const;  // in the folder itself
   std::string PathOf(const std::string& glossary) const;
+  std::string PathOfUpload(const std::string& id) const;
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> ReadMemories(const std::string& source_language,
                                                                         const std::string& target_language);
 

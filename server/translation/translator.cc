@@ -371,7 +371,9 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   const ModelInfo& info = model->engine->info();
   std::shared_ptr<const Conversion> conversion;
   if (Conversion::Needed(request)) {
-    auto created = Conversion::Create(request, info.config, *resources_, limits_.max_document_bytes);
+    const auto& own_glossary = admitted.call.own_glossary;
+    auto created = Conversion::Create(request, info.config, *resources_, limits_.max_document_bytes,
+                                      own_glossary != nullptr ? *own_glossary : "");
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
     // Until the reply is there it is in memory as well, and may be much larger than the request.

@@ -1,7 +1,10 @@
 // The APIs of other services over HTTP: the door, documents of real formats, what is refused before it is read.
 
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
@@ -55,6 +58,75 @@ TEST(CompatApiTest, AFileThereAndBack) {
   const std::string url = server.Json(reply)["translatedFileUrl"];
   const httplib::Response file = server.Get(url.substr(url.find("/download_file/")));
   EXPECT_EQ(file.body, "# A *B*\n\n`c` D\n");
+}
+
+class CompatApiGlossaryTest : public ::testing::Test {
+ protected:
+  static ServerOptions Options(const std::string& folder) {
+    WriteFile(folder + "/keys", "key-of-one-0123456789 name=one\nkey-of-two-0123456789 name=two\n");
+    auto access = Access::Open({.api_keys = folder + "/keys"});
+    EXPECT_TRUE(access.ok()) << access.status();
+    return {.glossary_uploads = folder,
+            .access = *access,
+            .resources = std::make_shared<LanguageResources>(folder, std::vector<std::string>())};
+  }
+  static httplib::Headers KeyOf(const std::string& client) {
+    return {{"Authorization", "Bearer key-of-" + client + "-0123456789"}};
+  }
+  // The id of the glossary that client "one" has made.
+  std::string Made() const {
+    const httplib::Response made = server_.Post("/v2/glossaries",
+                                                {{"name", "a"},
+                                                 {"source_lang", "en"},
+                                                 {"target_lang", "de"},
+                                                 {"entries", "data base\tDatenbank\n"},
+                                                 {"entries_format", "tsv"}},
+                                                KeyOf("one"));
+    EXPECT_EQ(made.status, 201) << made.body;
+    return server_.Json(made).value("glossary_id", "");
+  }
+
+  const TempFolder folder_;
+  CompatServer server_{{}, Options(folder_.path())};
+};
+
+TEST_F(CompatApiGlossaryTest, NoFieldOfARequestNamesOneOfAClient) {
+  const std::string id = Made();
+  const httplib::Response used = server_.Post(
+      "/v2/translate", {{"text", {"Open the data base."}}, {"target_lang", "DE"}, {"glossary_id", id}}, KeyOf("one"));
+  EXPECT_EQ(server_.Json(used)["translations"][0]["text"], "OPEN THE Datenbank.") << used.body;
+  for (const std::string client : {"one", "two"}) {
+    for (const std::string& name : {id, "uploads/" + id, "./uploads/" + id}) {
+      const json controls = {{"glossary", {{"name", name}}}};
+      httplib::Headers with_header = KeyOf(client);
+      with_header.emplace("X-Salient-Controls", controls.dump());
+      json deepl = {{"text", {"Open the data base."}}, {"target_lang", "DE"}};
+      json google = {{"contents", {"Open the data base."}}, {"targetLanguageCode", "de"}, {"mimeType", "text/plain"}};
+      json libre = {{"q", "Open the data base."}, {"source", "en"}, {"target", "de"}};
+      EXPECT_EQ(server_.Post("/v2/translate", deepl, with_header).status, 404);
+      for (auto& [path, body] :
+           {std::pair("/v2/translate", &deepl), {"/v3/projects/p:translateText", &google}, {"/translate", &libre}}) {
+        (*body)["salient"] = controls;
+        const httplib::Response refused = server_.Post(path, *body, KeyOf(client));
+        EXPECT_EQ(refused.status, 404) << path << ": " << refused.body;
+      }
+      const httplib::Response ours = server_.Post(
+          "/v1/translate", {{"document", {{"text", "Open the data base."}}}, {"glossary", {{"name", name}}}},
+          KeyOf(client));
+      EXPECT_EQ(ours.status, 404) << ours.body;
+      grpc::ClientContext context;
+      context.AddMetadata("authorization", "Bearer key-of-" + client + "-0123456789");
+      v1::TranslateDocumentRequest request = RequestFor("Open the data base.");
+      request.mutable_glossary()->set_name(name);
+      v1::TranslateDocumentResponse response;
+      EXPECT_EQ(server_.stub().TranslateDocument(&context, request, &response).error_code(),
+                grpc::StatusCode::NOT_FOUND);
+      grpc::ClientContext of_stream;
+      of_stream.AddMetadata("authorization", "Bearer key-of-" + client + "-0123456789");
+      EXPECT_EQ(server_.stub().StreamTranslateDocument(&of_stream, request)->Finish().error_code(),
+                grpc::StatusCode::NOT_FOUND);
+    }
+  }
 }
 
 TEST(CompatApiTest, KeysOfEachService) {

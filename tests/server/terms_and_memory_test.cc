@@ -455,13 +455,17 @@ TEST_F(LanguageResourcesTest, FilesAreNotReadAgainForLanguagesThatTheyDoNotHave)
   EXPECT_EQ(resources.MemoryOf("fi", "de").value(), *swedish);
 }
 
-TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {
+TEST_F(LanguageResourcesTest, NoNameIsThatOfAGlossaryOfAClient) {
   Write("it.tsv", "a\tb\n");
   std::filesystem::create_directory(folder_ / "uploads");
   Write("uploads/0123.tsv", "a\tc\n");
   LanguageResources resources(folder_.path(), {});
   EXPECT_THAT(resources.GlossaryNames(), ElementsAre("it"));
-  EXPECT_TRUE(resources.GlossaryNamed("0123").ok());
+  EXPECT_TRUE(resources.GlossaryOfClient("0123").ok());
+  EXPECT_TRUE(absl::IsNotFound(resources.GlossaryOfClient("it").status()));
+  for (const char* name : {"0123", "uploads/0123", "./uploads/0123"}) {
+    EXPECT_TRUE(absl::IsNotFound(resources.GlossaryNamed(name).status())) << name;
+  }
   EXPECT_THAT(std::string(resources.GlossaryNamed("4567").status().message()), HasSubstr("there are: it"));
   EXPECT_GT(resources.GlossaryChanged("it"), absl::Now() - absl::Hours(1));
 }
@@ -471,8 +475,8 @@ TEST_F(LanguageResourcesTest, GlossariesOfClientsStayWithinTheirBytes) {
   for (const char* name : {"own.tsv", "uploads/a.tsv", "uploads/b.tsv", "uploads/c.tsv"}) Write(name, "a\tb\n");
   const size_t bytes = Glossary::Parse("a\tb\n")->bytes();
   LanguageResources resources(folder_.path(), {}, /*upload_bytes=*/2 * bytes);
-  const auto now = [&resources](const char* name) { return std::weak_ptr(*resources.GlossaryNamed(name)); };
-  const auto own = now("own"), a = now("a"), b = now("b");
+  const auto now = [&resources](const char* id) { return std::weak_ptr(*resources.GlossaryOfClient(id)); };
+  const auto own = std::weak_ptr(*resources.GlossaryNamed("own")), a = now("a"), b = now("b");
   EXPECT_EQ(now("a").lock(), a.lock()) << "it is not read again";
   const auto c = now("c");
   EXPECT_TRUE(b.expired()) << "it was used before the others";

@@ -27,7 +27,9 @@ class CompatServer : public TestServer {
  public:
   explicit CompatServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,
                         std::shared_ptr<const Access> access = std::make_shared<Access>())
-      : TestServer(options, {.compat = true, .access = std::move(access), .max_document_bytes = max_document_bytes}) {
+      : CompatServer(options, {.access = std::move(access), .max_document_bytes = max_document_bytes}) {}
+  CompatServer(const FakeEngineOptions& options, ServerOptions server)
+      : TestServer(options, WithCompat(std::move(server))) {
     Start();
   }
 
@@ -58,6 +60,10 @@ class CompatServer : public TestServer {
   }
 
  private:
+  static ServerOptions WithCompat(ServerOptions options) {
+    options.compat = true;
+    return options;
+  }
   // Fails the test rather than crash where there is no answer.
   static httplib::Response Take(const httplib::Result& result) {
     EXPECT_TRUE(result) << "no answer: " << result.error();

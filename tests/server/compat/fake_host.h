@@ -77,6 +77,7 @@ class FakeHost final : public CompatHost {
       ++running_;
       most_ = std::max(most_, running_);
       requests_.push_back(request);
+      own_glossaries_.push_back(call.own_glossary);
       listeners_.push_back(std::move(listener));
       permits_.push_back(*std::move(permit));
     }
@@ -115,13 +116,16 @@ class FakeHost final : public CompatHost {
   void Progress(size_t index, const v1::Progress& progress) { Of(index).progress(progress); }
   void Finish(size_t index) { End(index, Translate(request(index))); }
   void End(size_t index, absl::StatusOr<v1::TranslateDocumentResponse> result) {
-    const Listener listener = Of(index);
+    Listener listener;
     std::unique_ptr<Admission::Permit> permit;
     {
       std::lock_guard lock(mutex_);
+      listener = std::exchange(listeners_.at(index), {});
       --running_;
       permit = std::move(permits_.at(index));
       if (result.ok()) permit->Spend();
+      if (own_glossaries_[index] != nullptr) own_glossary_ = *own_glossaries_[index];
+      own_glossaries_[index] = nullptr;
     }
     listener.result(std::move(result), std::move(permit));
   }
@@ -129,6 +133,11 @@ class FakeHost final : public CompatHost {
   v1::TranslateDocumentRequest request(size_t index) const {
     std::lock_guard lock(mutex_);
     return requests_.at(index);
+  }
+  // The id of the client's own glossary that the document which ended last had; empty: none did.
+  std::string own_glossary() const {
+    std::lock_guard lock(mutex_);
+    return own_glossary_;
   }
   size_t started() const {
     std::lock_guard lock(mutex_);
@@ -177,7 +186,9 @@ class FakeHost final : public CompatHost {
   std::condition_variable started_;
   std::vector<v1::TranslateDocumentRequest> requests_;
   std::vector<Listener> listeners_;
-  std::vector<std::unique_ptr<Admission::Permit>> permits_;  // of those that have not ended
+  std::vector<std::unique_ptr<Admission::Permit>> permits_;         // of those that have not ended
+  std::vector<std::shared_ptr<const std::string>> own_glossaries_;  // of those that have not ended
+  std::string own_glossary_;
   std::vector<std::string> refused_;
   int running_ = 0, most_ = 0, cancelled_ = 0;
 };

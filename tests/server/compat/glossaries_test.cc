@@ -51,9 +51,10 @@ TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
   EXPECT_TRUE(std::ifstream(uploads_ / ("uploads/" + id + ".tsv")).good()) << "where the server's requests find it";
 
   ASSERT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
-  EXPECT_EQ(host_.request(0).glossary().name(), id);
+  EXPECT_EQ(host_.own_glossary(), id);
+  EXPECT_TRUE(host_.request(0).has_glossary() && host_.request(0).glossary().name().empty());
   EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
-  EXPECT_EQ(host_.request(1).glossary().name(), id);
+  EXPECT_TRUE(host_.request(1).has_glossary() && host_.request(1).glossary().name().empty());
 
   EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 204);
   EXPECT_EQ(Get("/v2/glossaries/" + id).status, 404);
@@ -78,6 +79,24 @@ TEST_F(CompatGlossariesTest, AClientHasItsOwnOnly) {
   EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 404);
   EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 404);
   EXPECT_EQ(host_.started(), 0u);
+}
+
+// It is removed for its client at once, and its file when the last document has been translated.
+TEST_F(CompatGlossariesTest, OneThatIsRemovedStaysForDocumentsThatWereAccepted) {
+  host_.automatic = false;
+  const std::string id = Made("house\tHaus\n");
+  const std::filesystem::path terms = uploads_ / ("uploads/" + id + ".tsv");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
+  }
+  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 204);
+  EXPECT_EQ(Get("/v2/glossaries/" + id).status, 404);
+  EXPECT_EQ(Get("/v2/glossaries/" + id + "/entries").status, 404);
+  EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 404);
+  host_.Finish(0);
+  EXPECT_TRUE(std::filesystem::exists(terms));
+  host_.Finish(1);
+  EXPECT_FALSE(std::filesystem::exists(terms));
 }
 
 TEST_F(CompatGlossariesTest, TheServersAreThereForAll) {
@@ -105,7 +124,7 @@ TEST_F(CompatGlossariesTest, GooglesNameOneByItsPath) {
   const HttpResponse response =
       Post(project + ":translateText", {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", config}});
   ASSERT_EQ(response.status, 200) << response.body;
-  EXPECT_EQ(host_.request(0).glossary().name(), id);
+  EXPECT_EQ(host_.own_glossary(), id);
   EXPECT_EQ(Json(response)["glossaryTranslations"][0]["translatedText"], "A");
   EXPECT_EQ(Post(project + ":translateText", {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", 1}})
                 .status,
