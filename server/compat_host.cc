@@ -76,6 +76,17 @@ std::vector<CompatGlossary> TranslatorHost::Glossaries() const {
   return glossaries;
 }
 
+absl::StatusOr<std::string> TranslatorHost::GlossaryTerms(const std::string& id) const {
+  const auto glossary = translator_.resources().GlossaryNamed(id);
+  if (!glossary.ok()) return glossary.status();
+  std::string lines;
+  for (size_t i = 0; i < (*glossary)->size(); ++i) {
+    const Term& term = (*glossary)->term(i);
+    absl::StrAppend(&lines, term.source, "\t", term.target, "\n");
+  }
+  return lines;
+}
+
 v1::ListModelsResponse TranslatorHost::Models() const { return ListModels(translator_.models()); }
 
 }  // namespace salient

@@ -21,6 +21,7 @@ class TranslatorHost final : public CompatHost {
   absl::StatusOr<std::shared_ptr<ReservedTokens>> Reserve(int64_t tokens, const CallInfo& call) override;
   v1::ListModelsResponse Models() const override;
   std::vector<CompatGlossary> Glossaries() const override;
+  absl::StatusOr<std::string> GlossaryTerms(const std::string& id) const override;
 
  private:
   Translator& translator_;

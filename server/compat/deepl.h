@@ -45,6 +45,7 @@ class DeepL final : public CompatService {
   absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request, const CallInfo& call);
   std::vector<CompatGlossary> AllGlossaries(const std::string& client) const;  // the client's, then the server's
+  bool IsOfServer(std::string_view glossary) const;
   absl::StatusOr<HttpResponse> MakeGlossary(const HttpRequest& request, const std::string& client);
   absl::Status UseGlossary(const Fields& fields, v1::TranslateDocumentRequest* request, CallInfo* call) const;
   absl::StatusOr<HttpResponse> ListLanguages(const HttpRequest& request) const;

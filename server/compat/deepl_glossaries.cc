@@ -1,5 +1,7 @@
 // DeepL's glossaries, version 2 of them: each has one pair of languages.
 
+#include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "documents/input.h"
 #include "server/compat/csv.h"
 #include "server/compat/deepl.h"
 #include "server/compat/languages.h"
@@ -61,6 +64,11 @@ std::vector<CompatGlossary> DeepL::AllGlossaries(const std::string& client) cons
   return all;
 }
 
+bool DeepL::IsOfServer(std::string_view glossary) const {
+  const std::vector<CompatGlossary> all = context_.host.Glossaries();
+  return std::any_of(all.begin(), all.end(), [glossary](const CompatGlossary& one) { return one.id == glossary; });
+}
+
 absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const CallInfo& call) {
   const std::string& client = call.client.id();
   const bool get = request.method == "GET";
@@ -83,10 +91,15 @@ absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const
       if (glossary.id == id) return JsonReply(InfoOf(glossary));
     }
   } else if (get) {
-    auto terms = context_.glossaries.Terms(std::string(id), client);
+    auto terms = IsOfServer(std::string(id)) ? context_.host.GlossaryTerms(std::string(id))
+                                             : context_.glossaries.Terms(std::string(id), client);
     if (!terms.ok()) return terms.status();
     return FileReply(context_.host, call, "text/tab-separated-values; charset=utf-8", *terms);
   } else if (request.method == "DELETE" && !entries) {
+    if (IsOfServer(std::string(id))) {
+      return absl::PermissionDeniedError(
+          "glossary_id: this glossary is of the server's operator, who alone removes it");
+    }
     if (absl::Status status = context_.glossaries.Remove(std::string(id), client); !status.ok()) return status;
     HttpResponse response;
     response.status = 204;
@@ -108,6 +121,7 @@ absl::StatusOr<HttpResponse> DeepL::MakeGlossary(const HttpRequest& request, con
     if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": is missing"));
     if (const absl::Status status = CheckNameLength(absl::StrCat(field, ":"), *value); !status.ok()) return status;
   }
+  entries->erase(0, ByteOrderMark(*entries));
   if (*format == "csv") {
     auto rows = TsvOfCsv(*entries);
     if (!rows.ok()) return absl::InvalidArgumentError(absl::StrCat("entries: ", rows.status().message()));

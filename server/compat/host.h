@@ -70,6 +70,8 @@ class CompatHost {
 
   // The server's own glossaries, by name.
   virtual std::vector<CompatGlossary> Glossaries() const = 0;
+  // The terms of one of these, as lines of a source, a tab and its target.
+  virtual absl::StatusOr<std::string> GlossaryTerms(const std::string& id) const = 0;
 };
 
 }  // namespace salient

@@ -129,6 +129,11 @@ TEST_F(CompatApiGlossaryTest, NoFieldOfARequestNamesOneOfAClient) {
   }
 }
 
+TEST_F(CompatApiGlossaryTest, TermsOfTheServersCanBeRead) {
+  WriteFile(folder_ / "it.tsv", "server\tServer\tci\ndata base\tDatenbank\n");
+  EXPECT_EQ(server_.Get("/v2/glossaries/it/entries", KeyOf("one")).body, "server\tServer\ndata base\tDatenbank\n");
+}
+
 TEST(CompatApiTest, KeysOfEachService) {
   CompatServer server({}, 4 << 20, AccessWithKey());
   const json deepl = {{"text", "a"}, {"target_lang", "DE"}};

@@ -107,6 +107,7 @@ class FakeHost final : public CompatHost {
 
   v1::ListModelsResponse Models() const override { return models; }
   std::vector<CompatGlossary> Glossaries() const override { return glossaries; }
+  absl::StatusOr<std::string> GlossaryTerms(const std::string& id) const override { return id + "\tWort\n"; }
 
   void WaitForStarted(size_t count) {
     std::unique_lock lock(mutex_);

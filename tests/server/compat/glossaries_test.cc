@@ -62,6 +62,16 @@ TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
   EXPECT_TRUE(std::filesystem::is_empty(uploads_ / "uploads"));
 }
 
+TEST_F(CompatGlossariesTest, AByteOrderMarkIsNotOfTheFirstTerm) {
+  for (const auto& [format, entries] : {std::pair("csv", "\xef\xbb\xbf\"old house, big\",\"Bude, groß\"\r\n"),
+                                        {"tsv", "\xef\xbb\xbfold house, big\tBude, groß\n"}}) {
+    const HttpResponse made = Make(entries, format);
+    ASSERT_EQ(made.status, 201) << made.body;
+    EXPECT_EQ(Get("/v2/glossaries/" + Json(made)["glossary_id"].get<std::string>() + "/entries").body,
+              "old house, big\tBude, groß\n");
+  }
+}
+
 TEST_F(CompatGlossariesTest, AFieldThatIsNoTextIsRefused) {
   HttpRequest request = Request("POST", "/v2/glossaries");
   request.headers["Content-Type"] = "application/x-www-form-urlencoded";
@@ -110,7 +120,13 @@ TEST_F(CompatGlossariesTest, TheServersAreThereForAll) {
                            {"target_lang", "de"},
                            {"creation_time", "1970-01-01T00:00:00.000Z"},
                            {"entry_count", 7}}));
-  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/medical")).status, 404);
+  EXPECT_EQ(Json(Get("/v2/glossaries/medical"))["name"], "medical");
+  EXPECT_EQ(Get("/v2/glossaries/medical/entries").body, "medical\tWort\n");
+  EXPECT_EQ(Get("/v2/glossaries/other/entries").status, 404);
+  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/other")).status, 404);
+  const HttpResponse kept = Ask(Request("DELETE", "/v2/glossaries/medical"));
+  EXPECT_EQ(kept.status, 403);
+  EXPECT_THAT(kept.body, HasSubstr("operator"));
   ASSERT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", "medical"}}).status, 200);
   EXPECT_EQ(host_.request(0).glossary().name(), "medical");
   EXPECT_EQ(Json(Get("/v2/glossary-language-pairs")),
