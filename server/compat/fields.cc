@@ -15,6 +15,7 @@ namespace salient {
 namespace {
 
 constexpr size_t kLongestName = 1024;
+constexpr char kFile[] = "file";
 
 using nlohmann::json;
 
@@ -66,7 +67,8 @@ absl::StatusOr<Fields> Fields::Read(const HttpRequest& request) {
     auto parts = ParseMultipart(type, body);
     if (!parts.ok()) return parts.status();
     for (FormPart& part : *parts) {
-      if (part.file_name.empty()) {
+      // A file may be sent without a name: DeepL's clients may send the name as the field `filename`.
+      if (part.file_name.empty() && part.name != kFile) {
         fields.Add(part.name, std::string(part.content));
       } else {
         fields.files_.push_back(std::move(part));

@@ -86,6 +86,22 @@ TEST_F(DeepLTest, Tags) {
   EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"tag_handling", "rtf"}}).status, 400);
 }
 
+TEST_F(DeepLTest, AFileWithoutANameHasThatOfTheField) {
+  const auto upload = [&](const std::string& field) {
+    return Ask(Request("POST", "/v2/document",
+                       "--b\r\nContent-Disposition: form-data; name=\"target_lang\"\r\n\r\nDE\r\n" + field +
+                           "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n# A\r\n--b--\r\n",
+                       "multipart/form-data; boundary=b"));
+  };
+  const HttpResponse taken = upload("--b\r\nContent-Disposition: form-data; name=\"filename\"\r\n\r\na.md\r\n");
+  EXPECT_EQ(taken.status, 200) << taken.body;
+  EXPECT_EQ(host_.request(0).document().content(), "# A");
+  EXPECT_EQ(host_.request(0).document().mime_type(), "text/markdown");
+  const HttpResponse nameless = upload("");
+  EXPECT_EQ(nameless.status, 400);
+  EXPECT_THAT(nameless.body, HasSubstr("file: "));
+}
+
 TEST_F(DeepLTest, WhatIsIgnoredIsTold) {
   const HttpResponse response = Post("/v2/translate", {{"text", "a"},
                                                        {"target_lang", "DE"},
