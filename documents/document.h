@@ -40,6 +40,7 @@ struct ElementRules {
   // (formats/xml.cc), or, with `listed_only`, they are part of the sentence.
   std::vector<std::string> block, in_text;
   bool listed_only = false;
+  bool keep_line_breaks = false;  // XML only: as if xml:space="preserve" were around the document
 };
 
 inline constexpr size_t kLongestKeptTerm = 200;  // bytes; longer ones of ParseOptions are left out

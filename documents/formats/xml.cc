@@ -1,9 +1,10 @@
 // XML without a more specific format: a unit is a run of text with its inline elements.
 //
 // An element is inline if its parent has text of its own or is inline itself; every other element is a block
-// (options.elements overrides this). White space is text where xml:space="preserve" says so. Not translated:
-// attributes, comments, elements with translate="no" (its:translate="no", or translatable="false" of Android), code of
-// DITA and DocBook, the elements of options.elements.keep, and in a document identifiers and the like.
+// (options.elements overrides this). White space is text where xml:space="preserve" says so, or
+// options.elements. Not translated: attributes, comments, elements with translate="no" (its:translate="no", or
+// translatable="false" of Android), code of DITA and DocBook, the elements of options.elements.keep, and in a document
+// identifiers and the like.
 //
 // A piece of a document, without one element around it, is accepted, too.
 
@@ -77,6 +78,7 @@ class XmlReader {
     std::vector<bool> has_text(top + 1);  // directly, not in its children
     size_t at_top = 0;                    // elements that are in no other
     std::vector<size_t> open = {top};
+    preserves_space_[top] = rules.keep_line_breaks;
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kStart) {
         if (open.back() == top && ++at_top == 1) root_ = i;

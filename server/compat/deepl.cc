@@ -77,6 +77,9 @@ absl::StatusOr<DeepLTexts> ReadTexts(const Fields& fields, v1::TranslateDocument
     if (absl::Status status = ReadTags(fields, request->mutable_document()->mutable_elements()); !status.ok()) {
       return status;
     }
+    // DeepL's default for XML.
+    request->mutable_document()->mutable_elements()->set_keep_line_breaks(*markup == Markup::kXml &&
+                                                                          *split != "nonewlines");
   } else if (*split == "0") {
     request->mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   }

@@ -56,6 +56,15 @@ absl::Status CheckOutputFormat(const Fields& fields, const std::string& file_nam
       absl::StrCat("output_format: '", *format, "' is another format than the document's; leave it out"));
 }
 
+// Text is split at line breaks, and so is XML unless it asks for "nonewlines"; HTML is not. Only text has "0".
+bool HonoursSplit(const Fields& fields) {
+  const json& split = fields.values()["split_sentences"];
+  const json tags = fields.values().value("tag_handling", json());
+  if (split == "0") return tags != "xml" && tags != "html";
+  if (split == "1") return tags != "html";
+  return split == "nonewlines" && (tags == "xml" || tags == "html");
+}
+
 }  // namespace
 
 std::string IgnoredByDeepL(const Fields& fields) {
@@ -64,7 +73,7 @@ std::string IgnoredByDeepL(const Fields& fields) {
     return fields.Has(name) && fields.values()[name] != nothing;
   };
   if (asks_for("formality", "default")) ignored.emplace_back("formality");
-  if (asks_for("split_sentences", "0") && asks_for("split_sentences", "1")) ignored.emplace_back("split_sentences");
+  if (fields.Has("split_sentences") && !HonoursSplit(fields)) ignored.emplace_back("split_sentences");
   std::string others =
       fields.OtherThan({"text", "source_lang", "target_lang", "tag_handling", "ignore_tags", "splitting_tags",
                         "non_splitting_tags", "outline_detection", "split_sentences", "formality",

@@ -148,6 +148,7 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   options.elements.block.assign(named.block().begin(), named.block().end());
   options.elements.in_text.assign(named.in_text().begin(), named.in_text().end());
   options.elements.listed_only = named.listed_only();
+  options.elements.keep_line_breaks = named.keep_line_breaks();
   options.lines = source.segmentation() == v1::SEGMENTATION_LINES;
   options.limits.max_bytes = kPartFactor * max_bytes;
   options.limits.max_unpacked_bytes = kUnpackedFactor * max_bytes;

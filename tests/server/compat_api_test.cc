@@ -49,6 +49,21 @@ TEST(CompatApiTest, TagsAreWhereTheyWere) {
   EXPECT_EQ(server.Json(server.Get("/v1/models"))["models"].size(), 1u) << "our own API is there, too";
 }
 
+// As Weblate sends it.
+TEST(CompatApiTest, LineBreaksBetweenTagsAreWhereTheyWere) {
+  CompatServer server;
+  json body = {{"text", {"Dear <x id=\"1\">John</x>,\n\nthe server is running.\n\nRegards,\nMary"}},
+               {"target_lang", "DE"},
+               {"tag_handling", "xml"},
+               {"ignore_tags", {"x"}}};
+  const auto translated = [&] {
+    return server.Json(server.Post("/v2/translate", body))["translations"][0].value("text", "");
+  };
+  EXPECT_EQ(translated(), "DEAR <x id=\"1\">John</x>,\n\nTHE SERVER IS RUNNING.\n\nREGARDS,\nMARY");
+  body["split_sentences"] = "nonewlines";
+  EXPECT_EQ(translated(), "DEAR <x id=\"1\">John</x>, THE SERVER IS RUNNING. REGARDS, MARY");
+}
+
 TEST(CompatApiTest, AFileThereAndBack) {
   CompatServer server;
   const httplib::MultipartFormDataItems items = {

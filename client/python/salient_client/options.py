@@ -98,6 +98,7 @@ class Elements(TypedDict, total=False):
     block: List[str]
     in_text: List[str]
     listed_only: bool
+    keep_line_breaks: bool
 
 
 class Options(TypedDict, total=False):

@@ -106,6 +106,14 @@ TEST(XmlTest, WhiteSpaceIsTextWhereItIsPreserved) {
             "<d xml:space=\"preserve\"> Bar\n\n  gjb  </d>");
 }
 
+TEST(XmlTest, WhiteSpaceOfAPieceIsTextIfItIsAskedFor) {
+  const ParseOptions options{.elements = {.keep = {"x"}, .keep_line_breaks = true}};
+  const std::string text = "Dear <x>J</x>,\n\nthe <b>server\nruns</b>.\n";
+  EXPECT_THAT(Shown(*ParseAs("xml", text, options)), ElementsAre("Dear ⟦<x>J</x>⟧,\n\nthe ⟦<b>⟧server\nruns⟦</b>⟧."));
+  EXPECT_EQ(RenderRot13(*ParseAs("xml", text, options)), "Qrne <x>J</x>,\n\ngur <b>freire\nehaf</b>.\n");
+  EXPECT_THAT(Shown(*ParseAs("xml", "<d xml:space=\"default\">a\nb</d>", options)), ElementsAre("a b"));
+}
+
 TEST(XmlTest, CodeAndWhatSaysThatItIsNotTranslatedStays) {
   const std::string text =
       "<r><a translatable=\"false\">No one</a><a its:translate=\"no\">No two</a><codeblock>no = 3\n</codeblock>"

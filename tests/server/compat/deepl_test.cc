@@ -86,6 +86,26 @@ TEST_F(DeepLTest, Tags) {
   EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"tag_handling", "rtf"}}).status, 400);
 }
 
+TEST_F(DeepLTest, LineBreaksOfXmlStayUnlessItAsksForNone) {
+  const auto kept = [&](const char* tags, const char* split, const char* warning) {
+    json body = {{"text", "a\nb"}, {"target_lang", "DE"}, {"tag_handling", tags}};
+    if (*split != '\0') body["split_sentences"] = split;
+    const HttpResponse response = Post("/v2/translate", body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    const auto told = response.headers.find("Warning");
+    EXPECT_EQ(told == response.headers.end() ? "" : told->second, warning) << tags << " " << split;
+    return host_.request(host_.started() - 1).document().elements().keep_line_breaks();
+  };
+  const char* ignored = "299 salient \"split_sentences: ignored\"";
+  EXPECT_TRUE(kept("xml", "", ""));
+  EXPECT_TRUE(kept("xml", "1", ""));
+  EXPECT_TRUE(kept("xml", "0", ignored));
+  EXPECT_FALSE(kept("xml", "nonewlines", ""));
+  EXPECT_FALSE(kept("html", "", ""));
+  EXPECT_FALSE(kept("html", "1", ignored));
+  EXPECT_FALSE(kept("html", "nonewlines", ""));
+}
+
 TEST_F(DeepLTest, AFileWithoutANameHasThatOfTheField) {
   const auto upload = [&](const std::string& field) {
     return Ask(Request("POST", "/v2/document",
