@@ -27,8 +27,8 @@ absl::Status CheckNameLength(const std::string& what, std::string_view name);
 class Fields {
  public:
   // Content-Type says what the body is; a body that begins with "{" is read as JSON in any case. INVALID_ARGUMENT says
-  // what is wrong with the body. Of a form with files the part `file` is one even if it has no name of a file. `request`
-  // must outlive the result, since files refer to its body.
+  // what is wrong with the body. Of a form with files the part `file` is one even if it has no name of a file.
+  // `request` must outlive the result, since files refer to its body.
   static absl::StatusOr<Fields> Read(const HttpRequest& request);
 
   bool Has(const std::string& name) const { return values_.contains(name) && !values_[name].is_null(); }
