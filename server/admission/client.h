@@ -42,7 +42,7 @@ struct CallInfo {
   std::shared_ptr<ReservedTokens> reserved = nullptr;
   // The id of a glossary that this client has made, for the request; null: none. It is no field of the request, so that
   // nobody can name another client's.
-  std::shared_ptr<const std::string> own_glossary;
+  std::shared_ptr<const std::string> own_glossary = nullptr;
 };
 
 }  // namespace salient

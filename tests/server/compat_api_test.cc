@@ -316,5 +316,24 @@ TEST(CompatApiTest, TextsThatWaitForEachOtherAreNotCountedAsRefused) {
   EXPECT_THAT(metrics->body, Not(ContainsRegex("outcome=\"resource_exhausted\"\\} [1-9]")));
 }
 
+TEST(CompatApiTest, AListThatTheAllowanceHasNoTokensForIsRefusedBeforeItsFirstText) {
+  const TempFolder folder;
+  WriteFile(folder / "keys", std::string(kTestKey) + " name=tester tokens-per-minute=60\n");
+  auto access = Access::Open({.api_keys = folder / "keys"});
+  ASSERT_TRUE(access.ok()) << access.status();
+  CompatServer server({}, 4 << 20, *access);
+  const json list = {
+      {"text", std::vector<std::string>(50, "A sentence.")}, {"source_lang", "EN"}, {"target_lang", "DE"}};
+  const httplib::Headers key = {{"Authorization", std::string("DeepL-Auth-Key ") + kTestKey}};
+  EXPECT_EQ(server.Post("/v2/translate", list, key).status, 200) << "the minute is full";
+  const httplib::Response refused = server.Post("/v2/translate", list, key);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_GE(std::stoi(refused.get_header_value("Retry-After")), 60);
+  const auto metrics = httplib::Client("127.0.0.1", server.admin_port()).Get("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(metrics->body, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"ok\"} 50"));
+  EXPECT_THAT(metrics->body, HasSubstr("salient_refusals_total{client=\"key\",reason=\"client_tokens\"} 1"));
+}
+
 }  // namespace
 }  // namespace salient

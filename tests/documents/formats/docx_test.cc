@@ -1,5 +1,6 @@
 // Word files: runs, fields, links, languages.
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 #include "tests/documents/zip_parts.h"
@@ -215,11 +216,12 @@ TEST(DocxTest, ContentControlsThatWordFillsAreKept) {
         std::string("<w:dataBinding w:xpath=\"/a\"/><w:text/>"), std::string("<w15:dataBinding xmlns:w15=\"w15\"/>")}) {
     const std::string in_text = control(properties, TextRunOf("Open")),
                       of_text = control(properties, "<w:p>" + TextRunOf("The title") + "</w:p>"),
-                      body = "<w:p>" + TextRunOf("State: ") + in_text + TextRunOf(" today") + "</w:p>" + of_text;
+                      body =
+                          absl::StrCat("<w:p>", TextRunOf("State: "), in_text, TextRunOf(" today"), "</w:p>", of_text);
     const auto document = ParseAs("docx", Docx(body));
     EXPECT_THAT(Shown(*document), ElementsAre("State: ⟦" + in_text + "⟧ today"));
     EXPECT_EQ(Body(RenderRot13(*document)),
-              "<w:p>" + TextRunOf("Fgngr: ") + in_text + TextRunOf(" gbqnl") + "</w:p>" + of_text);
+              absl::StrCat("<w:p>", TextRunOf("Fgngr: "), in_text, TextRunOf(" gbqnl"), "</w:p>", of_text));
   }
   for (const std::string& properties :
        {std::string("<w:text/>"), std::string("<w:richText/>"), "<w:showingPlcHdr/>" + list}) {

@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 
@@ -51,7 +52,7 @@ TEST(MarkdownTest, AnImageIsAMarkerAndItsTextAUnit) {
                        {{"Label", "Knopf"}, {"label", "knopf"}, {"See  and  there.", "Sie  und  da."}}),
             "Sie ![Knopf][Label] und ![knopf][label] da.\n\n[label]: x.png\n");
   std::string deep;
-  for (int i = 0; i < 300; ++i) deep = "![" + deep + "](b)";
+  for (int i = 0; i < 300; ++i) deep = absl::StrCat("![", deep, "](b)");
   EXPECT_THAT(RefusalAs("markdown", deep), HasSubstr("images lie more than 200 deep"));
 }
 

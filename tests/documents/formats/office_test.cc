@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "documents/syntax/zip_archive.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -56,7 +57,8 @@ constexpr char kOfficeTypes[] = "application/vnd.openxmlformats-officedocument."
 std::string TypedZip(const std::string& main, const std::vector<std::array<std::string, 3>>& parts) {
   std::vector<std::pair<std::string, std::string>> entries = {{"[content_types].xml", ""}, {main, "<x/>"}};
   for (const auto& [name, type, text] : parts) {
-    entries[0].second += "<Override PartName=\"/" + name + "\" ContentType=\"" + kOfficeTypes + type + "+xml\"/>";
+    absl::StrAppend(&entries[0].second, "<Override PartName=\"/", name, "\" ContentType=\"", kOfficeTypes, type,
+                    "+xml\"/>");
     entries.emplace_back(name, text);
   }
   entries[0].second = "<Types>" + entries[0].second + "</Types>";
