@@ -88,18 +88,6 @@ bool PartsTexts(UChar32 before, UChar32 after, bool is_end_tag) {
   return before == '.' || before == '!' || before == '?' || before == ':';
 }
 
-// Ordinals, choices and abbreviations, which LooksLikeCode takes for code: "2nd", "and/or", "e.g."
-bool IsInProse(std::string_view text) {
-  const bool has_slash = text.find('/') != std::string_view::npos;
-  bool is_choice = has_slash, is_abbreviation = !has_slash;
-  for (size_t i = 0; i < text.size(); ++i) {
-    is_choice = is_choice && (IsLetter(text[i]) || text[i] == '/');
-    const bool ends_letter = i > 0 && IsLetter(text[i - 1]);
-    is_abbreviation = is_abbreviation && (ends_letter ? text[i] == '.' : IsLetter(text[i]));
-  }
-  return is_choice || is_abbreviation || (!text.empty() && IsDigit(text[0]));
-}
-
 class HtmlReader {
  public:
   HtmlReader(std::string_view bytes, const ParseOptions& options)
@@ -256,13 +244,14 @@ class HtmlReader {
 
   std::string_view Bytes(const ByteRange& range) const { return bytes_.substr(range.begin, range.end - range.begin); }
 
-  // Whether all that an element holds is the name of an icon, a file or the like: "arrow_back", "README.md".
+  // Whether all that an element holds is a name with '_', of an icon or a field: "arrow_back". Other names are read by
+  // the model, which copies them: hidden from it, "Pro/Enterprise" or "DeveloperName" cost more than they save.
   bool HoldsCode(size_t i) const {
     if (ends_[i] != i + 2 || tokens_[i + 1].kind != TokenKind::kText) return false;
     const ByteRange range = tokens_[i + 1].range;
     std::string text(bytes_.substr(range.begin, range.end - range.begin));
     absl::StripAsciiWhitespace(&text);
-    return text.find('&') == std::string::npos && LooksLikeCode(text) && !IsInProse(text);
+    return text.find('_') != std::string::npos && text.find('&') == std::string::npos && LooksLikeCode(text);
   }
 
   // Elements that a request keeps by name are often placeholders, which are part of the sentence.
