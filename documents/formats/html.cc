@@ -223,11 +223,10 @@ class HtmlReader {
     const bool is_inline = kept_by_name || IsInlineTag(i);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
-    const bool is_code = is_inline && HoldsCode(i);
     const bool is_empty = is_inline && ends_[i] == i + 1 && IsOneOf(token.name, {"audio", "template"});
-    if ((kept || is_code || is_empty || IsOpaqueElement(token.name)) && ends_[i] > 0) {
+    if ((kept || is_empty || IsOpaqueElement(token.name)) && ends_[i] > 0) {
       const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
-      const bool is_word = IsWordElement(token.name) || is_code || (kept && is_inline);
+      const bool is_word = IsWordElement(token.name) || (kept && is_inline);
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
       return ends_[i];
     }
@@ -243,16 +242,6 @@ class HtmlReader {
   }
 
   std::string_view Bytes(const ByteRange& range) const { return bytes_.substr(range.begin, range.end - range.begin); }
-
-  // Whether all that an element holds is a name with '_', of an icon or a field: "arrow_back". Other names are read by
-  // the model, which copies them: hidden from it, "Pro/Enterprise" or "DeveloperName" cost more than they save.
-  bool HoldsCode(size_t i) const {
-    if (ends_[i] != i + 2 || tokens_[i + 1].kind != TokenKind::kText) return false;
-    const ByteRange range = tokens_[i + 1].range;
-    std::string text(bytes_.substr(range.begin, range.end - range.begin));
-    absl::StripAsciiWhitespace(&text);
-    return text.find('_') != std::string::npos && text.find('&') == std::string::npos && LooksLikeCode(text);
-  }
 
   // Elements that a request keeps by name are often placeholders, which are part of the sentence.
   bool IsKeptByName(const HtmlToken& token) const {
