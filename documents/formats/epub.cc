@@ -3,7 +3,7 @@
 // are headings. Of the package file the title and the description of the book are translated.
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>

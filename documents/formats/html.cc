@@ -28,7 +28,6 @@
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/html_attributes.h"
-#include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {

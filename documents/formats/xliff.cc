@@ -306,11 +306,12 @@ class XliffReader {
     if (IsOneOf(name, {"ept", "ex"})) return builder_.Close(whole, id({"rid", "id"}));
     if (name == "sc") return builder_.Open(whole, id({"id"}));
     if (name == "ec") return builder_.Close(whole, id({"startRef", "id"}));
-    // Angular's START_LINK_1 is closed by CLOSE_LINK.
-    std::string element(AttributeOf(bytes_, event, "id"));
-    element.erase(element.find_last_not_of("_0123456789") + 1);
-    if (name == "x" && element.starts_with("START_")) return builder_.Open(whole, element.substr(6));
-    if (name == "x" && element.starts_with("CLOSE_")) return builder_.Close(whole, element.substr(6));
+    if (name == "x") {  // Angular's START_LINK_1 is closed by CLOSE_LINK
+      std::string element(AttributeOf(bytes_, event, "id"));
+      element.erase(element.find_last_not_of("_0123456789") + 1);
+      if (element.starts_with("START_")) return builder_.Open(whole, element.substr(6));
+      if (element.starts_with("CLOSE_")) return builder_.Close(whole, element.substr(6));
+    }
     builder_.Standalone(whole, /*ordered=*/false, /*is_word=*/true);
   }
 
