@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -141,7 +142,8 @@ class RunReader {
         continue;
       }
       if (events_[i].name == names_.paragraph) TakeParagraph(i);
-      if (events_[i].name.ends_with(":docPr") || events_[i].name.ends_with(":cNvPr")) TakeDescription(i);
+      if (events_[i].name.ends_with(":docPr") || events_[i].name.ends_with(":cNvPr")) TakeHints(i, {"title", "descr"});
+      if (events_[i].name == names_.prefix + "hyperlink") TakeHints(i, {names_.prefix + "tooltip"});
     }
     content_.edits = EncodingEdits(bytes_);
     return std::move(content_);
@@ -185,9 +187,9 @@ class RunReader {
     visit_up_to(text.size());
   }
 
-  // The alternative text of a picture and similar.
-  void TakeDescription(size_t element) {
-    for (const char* name : {"title", "descr"}) {
+  // Attributes with text: the alternative text of a picture and similar, the tooltip of a link.
+  void TakeHints(size_t element, std::initializer_list<std::string> attributes) {
+    for (const std::string& name : attributes) {
       const std::optional<ByteRange> value = FindAttribute(bytes_, events_[element].range, name);
       if (!value.has_value() || LooksLikeCode(Bytes(*value))) continue;
       builder_.AddTextWithReferences(*value, /*in_attribute=*/true);

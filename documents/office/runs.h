@@ -3,9 +3,9 @@
 //   <w:p><w:r><w:rPr><w:b/></w:rPr><w:t>Bold</w:t></w:r><w:r><w:t> and plain.</w:t></w:r></w:p>
 //
 // A unit is a paragraph. Text in its most frequent format has no markers; other formats become pairs of markers,
-// hyperlinks become pairs around those, and fields (word_fields.h), pictures, tabs, notes and superscripts that refer to
-// a note become single markers. A changed paragraph is written as new runs with the properties of the old ones. The
-// alternative texts of pictures are units, too.
+// hyperlinks become pairs around those, and fields (word_fields.h), pictures, tabs, notes and superscripts that refer
+// to a note become single markers. A changed paragraph is written as new runs with the properties of the old ones. The
+// alternative texts of pictures and the tooltips of hyperlinks are units, too.
 
 #pragma once
 

@@ -324,6 +324,20 @@ TEST(DocxTest, AlternativeTextsOfPicturesAreTranslated) {
                         "<pic:cNvPr id=\"2\" name=\"a\" descr=\"image1.png\"/>"));
 }
 
+TEST(DocxTest, TooltipsOfLinksAreTranslated) {
+  const auto link_to = [](const std::string& tooltip, const std::string& text) {
+    return "<w:hyperlink w:anchor=\"a\" w:tooltip=\"" + tooltip + "\">" + TextRunOf(text) + "</w:hyperlink>";
+  };
+  const std::string docx = Docx("<w:p>" + TextRunOf("See ") + link_to("Open it", "this page") + "</w:p><w:p>" +
+                                link_to("https://example.org/a", "Alone") + "</w:p>");
+  EXPECT_EQ(Sources(*ParseAs("docx", docx)).size(), 3u);
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*ParseAs("docx", docx)));
+  EXPECT_THAT(body, HasSubstr("<w:hyperlink w:anchor=\"a\" w:tooltip=\"Bcra vg\">"));
+  EXPECT_THAT(body, HasSubstr("w:tooltip=\"https://example.org/a\""));
+}
+
 TEST(DocxTest, TextBoxesHaveFieldsOfTheirOwn) {
   const std::string box = "<w:txbxContent><w:p>" + TextRunOf("Page ") + Field("PAGE", "3") + "</w:p></w:txbxContent>";
   const std::string both = "<mc:AlternateContent><mc:Choice>" + box + "</mc:Choice><mc:Fallback><w:pict>" + box +
