@@ -38,7 +38,12 @@ bool ProcessorHasAmx() {
 
 CpuIsa MachineIsa() {
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return CpuIsa::kScalar;
+  // All that cmake/salient.cmake compiles these kernels for. Every processor with AVX2 has the others, but a virtual
+  // machine may hide them.
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
+      !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt")) {
+    return CpuIsa::kScalar;
+  }
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
       !__builtin_cpu_supports("avx512vnni")) {
