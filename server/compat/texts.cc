@@ -183,16 +183,6 @@ v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& con
   return request;
 }
 
-// The texts that are `wanted`, a line each.
-template <class Wanted>
-std::string Joined(const std::vector<std::string>& texts, const Wanted& wanted) {
-  std::string lines;
-  for (const std::string& text : texts) {
-    if (wanted(text)) absl::StrAppend(&lines, text, "\n");
-  }
-  return lines;
-}
-
 // Before a copy of the controls is made for each text.
 absl::Status CheckSizes(size_t texts, const v1::TranslateDocumentRequest& controls) {
   if (texts > kMostTexts) {
@@ -231,14 +221,21 @@ absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& mode
   if (absl::Status status = CheckSizes(texts.size(), controls); !status.ok()) return status;
   const Languages there(models, controls.model());
   const bool has_markup = markup != Markup::kNone;
-  const auto is_alone = [&](const std::string& text) { return source.empty() && IsLongText(text, has_markup); };
-  auto of_others = there.Choose(source, target, Joined(texts, std::not_fn(is_alone)), has_markup);
-  if (!of_others.ok()) of_others = there.Choose(source, target, absl::StrJoin(texts, "\n"), has_markup);
+  std::vector<bool> alone(texts.size());
+  std::string others;  // a line each
+  for (size_t i = 0; i < texts.size(); ++i) {
+    alone[i] = source.empty() && IsLongText(texts[i], has_markup);
+    if (!alone[i]) absl::StrAppend(&others, texts[i], "\n");
+  }
+  absl::StatusOr<LanguageChoice> of_others;
+  if (!others.empty()) of_others = there.Choose(source, target, others, has_markup);
+  if (!others.empty() && !of_others.ok()) {
+    of_others = there.Choose(source, target, absl::StrJoin(texts, "\n"), has_markup);
+  }
   TextRequests made;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const bool alone = is_alone(texts[i]);
-    auto languages = alone ? there.Choose(source, target, texts[i], has_markup) : of_others;
-    if (!languages.ok()) return alone ? WithPlace(i, texts.size(), languages.status()) : languages.status();
+    auto languages = alone[i] ? there.Choose(source, target, texts[i], has_markup) : of_others;
+    if (!languages.ok()) return alone[i] ? WithPlace(i, texts.size(), languages.status()) : languages.status();
     made.requests.push_back(TextRequest(controls, *languages, texts[i], markup));
     made.languages.push_back(*std::move(languages));
     made.characters += CountCharacters(texts[i]);
