@@ -239,6 +239,12 @@ def test_the_pod_monitor_has_the_labels_by_which_it_is_chosen():
     assert find(items, "PodMonitor")["metadata"]["labels"]["release"] == "stack"
 
 
+def test_a_gateway_without_the_http_port():
+    items = render_chart({"gateway": {"enabled": True}, "settings": {"HTTP": "off"}})
+    rules = find(items, "HTTPRoute")["spec"]["rules"]
+    assert [rule["backendRefs"][0]["port"] for rule in rules] == [50051]
+
+
 def test_a_gateway_of_another_namespace_and_more_paths():
     values = {"enabled": True, "namespace": "infrastructure", "paths": ["/v1", "/v2"]}
     spec = find(render_chart({"gateway": values}), "HTTPRoute")["spec"]
