@@ -27,6 +27,13 @@ struct Try {
   bool was_taken = false;  // something came from the server
 };
 
+// A server that tells no share of the work is taken at its segments.
+DocumentProgress ToProgress(const v1::Progress& progress) {
+  const int done = progress.segments_done(), total = progress.segments_total();
+  const double of_segments = total > 0 ? static_cast<double>(done) / total : 0;
+  return {done, total, std::max(progress.share_done(), of_segments), progress.queued() ? "queued" : ""};
+}
+
 // Every segment must have come once and in order, and as many as the server counted, or something was lost.
 absl::Status CheckComplete(const Translation& translation) {
   const auto& segments = translation.response.segments();
@@ -73,7 +80,7 @@ Try TryOnce(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& req
       segments.push_back(std::move(*event.mutable_segment()));
     } else if (event.has_progress()) {
       total = event.progress().segments_total();
-      progress(event.progress().segments_done(), *total, event.progress().queued() ? "queued" : "");
+      progress(ToProgress(event.progress()));
     } else if (event.has_result()) {
       attempt.translation.response = std::move(*event.mutable_result());
     }
@@ -111,7 +118,7 @@ absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::
       return absl::DeadlineExceededError(
           absl::StrCat("the server's queue stayed full for all of --timeout: ", attempt.status.error_message()));
     }
-    progress(0, 0, refused ? "the server's queue is full, waiting" : "the server went away, trying again");
+    progress({.note = refused ? "the server's queue is full, waiting" : "the server went away, trying again"});
     absl::SleepFor(std::max(*delay, absl::Milliseconds(10)));
   }
 }

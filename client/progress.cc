@@ -25,15 +25,16 @@ Progress::Progress(std::vector<std::string> names, std::ostream& out, bool live,
       documents_(names_.size()),
       last_shown_(live ? absl::InfinitePast() : absl::Now()) {}
 
-void Progress::Update(size_t index, int done, int total, const std::string& note) {
+void Progress::Update(size_t index, DocumentProgress progress) {
   std::lock_guard<std::mutex> lock(mutex_);
-  documents_[index] = {done, total, false, note};
+  documents_[index] = std::move(progress);
   Show();
 }
 
 void Progress::Finish(size_t index) {
   std::lock_guard<std::mutex> lock(mutex_);
-  documents_[index].finished = true;
+  ++finished_;
+  documents_[index].share = 1;
   documents_[index].note.clear();
   Show();
 }
@@ -70,17 +71,19 @@ void Progress::Erase() {
 
 std::string Progress::Line() const {
   int done = 0, total = 0;
-  size_t finished = 0;
+  double work = 0;  // in segments
   const std::string* note = nullptr;
-  for (const Document& document : documents_) {
+  for (const DocumentProgress& document : documents_) {
     done += document.done;
     total += document.total;
-    finished += document.finished ? 1 : 0;
+    work += document.share * document.total;
     if (!document.note.empty() && note == nullptr) note = &document.note;
   }
   std::string line =
-      documents_.size() == 1 ? names_[0] : absl::StrCat(finished, " of ", documents_.size(), " documents");
-  if (total > 0) absl::StrAppend(&line, ": ", done, " of ", total, " segments");
+      documents_.size() == 1 ? names_[0] : absl::StrCat(finished_, " of ", documents_.size(), " documents");
+  if (total > 0) {
+    absl::StrAppend(&line, ": ", static_cast<int>(100 * work / total), " %, ", done, " of ", total, " segments");
+  }
   if (note != nullptr) absl::StrAppend(&line, " (", *note, ")");
   return line;
 }

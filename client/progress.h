@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <ostream>
 #include <string>
@@ -13,13 +14,20 @@
 
 namespace salient {
 
+struct DocumentProgress {
+  int done = 0, total = 0;  // segments
+  double share = 0;         // of the work that is done, 0 to 1
+  std::string note;         // an additional state, such as "queued"; may be empty
+};
+
+using ProgressFn = std::function<void(const DocumentProgress&)>;
+
 class Progress {
  public:
   // `live`: whether `out` is a terminal. Nothing is written if `quiet`.
   Progress(std::vector<std::string> names, std::ostream& out, bool live, bool quiet);
 
-  // Document `index` has `done` of `total` segments. `note` is an additional state, such as "queued".
-  void Update(size_t index, int done, int total, const std::string& note = "");
+  void Update(size_t index, DocumentProgress progress);
   void Finish(size_t index);
 
   // Writes a message on a line of its own, quiet or not.
@@ -29,12 +37,6 @@ class Progress {
   void Clear();
 
  private:
-  struct Document {
-    int done = 0, total = 0;
-    bool finished = false;
-    std::string note;
-  };
-
   void Show();
   void Erase();
   std::string Line() const;
@@ -43,7 +45,8 @@ class Progress {
   std::ostream& out_;
   const bool live_, quiet_;
   std::mutex mutex_;
-  std::vector<Document> documents_;
+  std::vector<DocumentProgress> documents_;
+  size_t finished_ = 0;
   absl::Time last_shown_;
   bool line_is_up_ = false;
 };

@@ -113,8 +113,7 @@ class Run {
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
     auto translation = TranslateOne(
-        stub, request, options,
-        [this, index](int done, int total, const std::string& note) { progress_.Update(index, done, total, note); });
+        stub, request, options, [this, index](const DocumentProgress& progress) { progress_.Update(index, progress); });
     if (!translation.ok()) return WithHint(translation.status(), request.glossary().name());
     return translation;
   }

@@ -178,7 +178,7 @@ class Tuning {
     request.mutable_document()->MergeFrom(document);
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
-    return TranslateOne(stub_, request, options, [](int, int, const std::string&) {});
+    return TranslateOne(stub_, request, options, [](const DocumentProgress&) {});
   }
 
   const TuneFlags& flags_;

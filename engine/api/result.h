@@ -52,6 +52,9 @@ struct TranslationProgress {
   int32_t segments_done = 0, segments_total = 0;
   int32_t target_tokens = 0;  // so far; never less than was told before
   bool queued = false;        // no chunk of it has begun
+  // Share of the work that is done, 0 to 1: an estimate, and never less than was told before. The chunks of a document
+  // are translated side by side, so segments_done, the finished beginning, says little of the time left.
+  double share_done = 0;
 };
 
 // Receives the events of one translation: any number of OnProgress and OnSegment, then OnDone once, as the last call.

@@ -14,7 +14,8 @@
 namespace salient {
 namespace {
 
-constexpr int32_t kProgressTokens = 32;  // how often a listener hears of tokens between segments
+constexpr int32_t kProgressTokens = 32;     // how often a listener hears of tokens between segments
+constexpr double kMostOfUnfinished = 0.95;  // of a chunk counts as done while it is not, however long its translation
 
 }  // namespace
 
@@ -78,6 +79,7 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(Submission sub
                                                    ": shorten it, or raise search.max_length_ratio"));
   }
   job->settled_.resize(job->chunks_.size(), 0);
+  for (const Chunk& chunk : job->chunks_) job->source_tokens_ += static_cast<int64_t>(chunk.tokens.size());
   job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, tokenizers, workers,
                                                 std::move(submission.listener), languages->source_prefix);
   return job;
@@ -151,6 +153,16 @@ void DocumentJob::Settle(int32_t chunk, const Sequence& sequence) {
   news_ = true;
 }
 
+// As if every translation had as many tokens as its source.
+double DocumentJob::ShareDone() const {
+  double done = static_cast<double>(source_tokens_done_);
+  for (const auto& [chunk, sequence] : sequences_) {
+    const auto whole = static_cast<double>(chunks_[chunk].tokens.size());
+    done += std::min<double>(sequence->tokens_so_far(), kMostOfUnfinished * whole);
+  }
+  return done / std::max<double>(1, static_cast<double>(source_tokens_));
+}
+
 void DocumentJob::ReportProgress() {
   int64_t bytes = 0;
   int32_t tokens = target_tokens_done_;
@@ -165,13 +177,15 @@ void DocumentJob::ReportProgress() {
   if (!news_ && told_queued_ == !started() && tokens < told_tokens_ + kProgressTokens) return;
   told_tokens_ = tokens;
   told_queued_ = !started();
+  told_share_ = std::max(told_share_, ShareDone());
   news_ = false;
-  reply_->TellProgress(tokens, !started());
+  reply_->TellProgress({.target_tokens = tokens, .queued = !started(), .share_done = told_share_});
 }
 
 void DocumentJob::Take(int32_t chunk, Sequence& sequence) {
   Settle(chunk, sequence);
   target_tokens_done_ += sequence.tokens_so_far();
+  source_tokens_done_ += static_cast<int64_t>(chunks_[chunk].tokens.size());
   meter_.Merge(sequence.meter());
   if (options_.n_best > 1) reply_->TakeAlternatives(chunk, sequence.Results());
   ++chunks_done_;

@@ -101,6 +101,7 @@ class DocumentJob {
   std::vector<int32_t> LikelyTokens(int32_t chunk, const std::vector<int32_t>& prefix, const Model& model) const;
   void Take(int32_t chunk, Sequence& sequence);
   void Settle(int32_t chunk, const Sequence& sequence);
+  double ShareDone() const;
 
   const ModelConfig& config_;
   ResolvedOptions options_;
@@ -115,7 +116,9 @@ class DocumentJob {
   std::vector<int32_t> settled_;                            // pieces taken of a chunk
   std::shared_ptr<DocumentReply> reply_;
   int32_t chunks_done_ = 0, target_tokens_done_ = 0;
+  int64_t source_tokens_ = 0, source_tokens_done_ = 0;  // of all chunks, of those that are done
   int32_t told_tokens_ = 0;
+  double told_share_ = 0;
   std::optional<bool> told_queued_;
   bool news_ = false;  // pieces were passed to the reply
   int64_t peak_kv_bytes_ = 0;

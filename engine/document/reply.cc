@@ -86,9 +86,11 @@ void DocumentReply::TakeAlternatives(int32_t chunk, std::vector<std::vector<Deco
   });
 }
 
-void DocumentReply::TellProgress(int32_t target_tokens, bool queued) {
-  lane_->Post([self = shared_from_this(), target_tokens, queued] {
-    self->listener_->OnProgress({self->emitted_, self->segments(), target_tokens, queued});
+void DocumentReply::TellProgress(TranslationProgress progress) {
+  lane_->Post([self = shared_from_this(), progress]() mutable {
+    progress.segments_done = self->emitted_;
+    progress.segments_total = self->segments();
+    self->listener_->OnProgress(progress);
   });
 }
 

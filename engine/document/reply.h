@@ -36,8 +36,8 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
   void TakePieces(int32_t chunk, int32_t first, std::vector<DecodedPiece> pieces);
   // With n_best > 1: takes a chunk's translations, best first.
   void TakeAlternatives(int32_t chunk, std::vector<std::vector<DecodedPiece>> results);
-  // Reports progress, after all segments that are complete.
-  void TellProgress(int32_t target_tokens, bool queued);
+  // Reports progress, after all segments that are complete. It fills in the numbers of segments.
+  void TellProgress(TranslationProgress progress);
 
   // End the translation, with a result or an error. Exactly one is called, once. `report` is complete except for the
   // number of segments and of source tokens.

@@ -32,7 +32,7 @@ absl::StatusOr<StoredDocument> DocumentStore::Add(StoredDocument document, int64
   Share& share = shares_[document.client];
   ++share.documents;
   share.bytes += needed;
-  entries_[document.id] = {document, needed, absl::Now()};
+  entries_[document.id] = {document, needed};
   return document;
 }
 
@@ -41,11 +41,14 @@ void DocumentStore::SetProgress(const std::string& id, const v1::Progress& progr
   const auto found = entries_.find(id);
   if (found == entries_.end() || progress.queued()) return;
   StoredDocument& document = found->second.document;
-  if (document.state == DocumentState::kQueued) document.state = DocumentState::kTranslating;
-  if (progress.segments_done() > 0) {
-    const double left = progress.segments_total() - progress.segments_done();
-    document.seconds_remaining =
-        absl::ToDoubleSeconds(absl::Now() - found->second.started) * left / progress.segments_done();
+  if (document.state == DocumentState::kQueued) {
+    document.state = DocumentState::kTranslating;
+    found->second.started = absl::Now();
+    return;  // no time has passed that could tell how long the rest takes
+  }
+  const double done = progress.share_done();
+  if (done > 0) {
+    document.seconds_remaining = absl::ToDoubleSeconds(absl::Now() - found->second.started) * (1 - done) / done;
   }
 }
 

@@ -60,7 +60,8 @@ class DocumentStore {
   struct Entry {
     StoredDocument document;
     int64_t bytes = 0;
-    absl::Time started, finished = absl::InfiniteFuture();
+    absl::Time started = absl::InfiniteFuture();  // its translation
+    absl::Time finished = absl::InfiniteFuture();
   };
   using Entries = std::map<std::string, Entry>;
   struct Share {  // of a client

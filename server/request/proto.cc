@@ -191,6 +191,7 @@ v1::Progress ToProto(const TranslationProgress& progress) {
   wire.set_segments_total(progress.segments_total);
   wire.set_target_tokens(progress.target_tokens);
   wire.set_queued(progress.queued);
+  wire.set_share_done(progress.share_done);
   return wire;
 }
 

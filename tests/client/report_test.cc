@@ -126,8 +126,8 @@ TEST(ModelsTableTest, OfAModelThatCouldNotBeLoadedOnlyTheNameIsKnown) {
 TEST(ProgressTest, ALiveLineIsTakenAwayBeforeAnythingElse) {
   std::ostringstream out;
   Progress progress({"a.txt"}, out, /*live=*/true, /*quiet=*/false);
-  progress.Update(0, 1, 4);
-  const std::string line = "\033[?7la.txt: 1 of 4 segments\033[?7h";  // which does not wrap
+  progress.Update(0, {.done = 1, .total = 4, .share = 0.5});
+  const std::string line = "\033[?7la.txt: 50 %, 1 of 4 segments\033[?7h";  // which does not wrap
   EXPECT_EQ(out.str(), line);
   progress.Say("message");
   EXPECT_EQ(out.str(), line + "\r\033[Kmessage\n");
@@ -138,17 +138,17 @@ TEST(ProgressTest, ALiveLineIsTakenAwayBeforeAnythingElse) {
 TEST(ProgressTest, SeveralDocumentsAreCountedTogether) {
   std::ostringstream out;
   Progress progress({"a", "b"}, out, /*live=*/true, /*quiet=*/false);
-  progress.Update(1, 3, 4, "queued");
-  EXPECT_THAT(out.str(), HasSubstr("l0 of 2 documents: 3 of 4 segments (queued)"));
+  progress.Update(1, {.done = 3, .total = 4, .share = 0.8, .note = "queued"});
+  EXPECT_THAT(out.str(), HasSubstr("l0 of 2 documents: 80 %, 3 of 4 segments (queued)"));
 }
 
 TEST(ProgressTest, WhereNobodyLooksOrWantsTo) {
   std::ostringstream file, quiet;
   Progress to_file({"a"}, file, /*live=*/false, /*quiet=*/false);
-  to_file.Update(0, 1, 4);
+  to_file.Update(0, {.done = 1, .total = 4});
   EXPECT_EQ(file.str(), "") << "the first line comes after two seconds";
   Progress silent({"a"}, quiet, /*live=*/true, /*quiet=*/true);
-  silent.Update(0, 1, 4);
+  silent.Update(0, {.done = 1, .total = 4});
   EXPECT_EQ(quiet.str(), "");
   silent.Say("an error");
   EXPECT_EQ(quiet.str(), "an error\n");

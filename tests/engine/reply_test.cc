@@ -44,6 +44,26 @@ TEST_P(EngineTest, EverySegmentComesBackOnceAndInOrder) {
   EXPECT_EQ(listener->times_done(), 1);
 }
 
+// Beam search finishes segments only with their chunk, and all chunks are decoded side by side.
+TEST_P(EngineTest, TheShareOfTheWorkGrowsBeforeAnySegmentIsDone) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(6);
+  auto listener = std::make_shared<RecordingListener>();
+  TranslationRequest request{.text = RandomDocument(random, 60)};
+  request.options.search.beam = 2;
+  ASSERT_TRUE(engine->Submit(request, listener).ok());
+  ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+  double before = 0, before_segments = 0;
+  for (const TranslationProgress& progress : listener->progress()) {
+    EXPECT_GE(progress.share_done, before);
+    EXPECT_LE(progress.share_done, 1);
+    before = progress.share_done;
+    if (progress.segments_done == 0) before_segments = progress.share_done;
+  }
+  EXPECT_GT(before_segments, 0.03);
+}
+
 TEST_P(EngineTest, TextWithoutLettersComesBackAsItIs) {
   const std::unique_ptr<Engine> engine = Make(Options());
   ASSERT_NE(engine, nullptr);

@@ -300,7 +300,7 @@ TEST(MemoryRequestTest, TheClientTakesKnownAndRepeatedSegments) {
       for (int i = 0; i < segments; ++i) server.engine().Segment(document, i);
       server.engine().Finish(document);
     });
-    const auto translation = TranslateOne(server.stub(), request, {}, [](int, int, const std::string&) {});
+    const auto translation = TranslateOne(server.stub(), request, {}, [](const DocumentProgress&) {});
     EXPECT_TRUE(translation.ok()) << translation.status();
     engine.join();
   }

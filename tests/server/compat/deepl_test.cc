@@ -358,11 +358,13 @@ TEST_F(DeepLTest, Documents) {
   EXPECT_EQ(Json(Post(path, key))["status"], "queued");
   EXPECT_EQ(Post(path + "/result", key).status, 503);
   v1::Progress progress;
-  progress.set_segments_done(1);
-  progress.set_segments_total(2);
+  progress.set_share_done(0.1);
   host_.Progress(0, progress);
   EXPECT_EQ(Json(Post(path, key))["status"], "translating");
-  EXPECT_GE(Json(Post(path, key))["seconds_remaining"], 1);
+  EXPECT_FALSE(Json(Post(path, key)).contains("seconds_remaining")) << "it has only begun";
+  progress.set_share_done(0.5);
+  host_.Progress(0, progress);
+  EXPECT_EQ(Json(Post(path, key))["seconds_remaining"], 1) << "as long again as until now, rounded up";
   EXPECT_EQ(Post(path, {{"document_key", "0123"}}).status, 404);
   EXPECT_EQ(Post("/v2/document/0123", key).status, 404);
   host_.Finish(0);
