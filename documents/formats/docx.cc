@@ -36,6 +36,8 @@ PartContent ReadWordPart(std::string_view bytes, const std::vector<XmlEvent>& ev
   names.prefix = w;
   names.language_element = w + "lang";
   names.language_attribute = w + "val";
+  names.link = w + "hyperlink";
+  names.link_hint = w + "tooltip";
   return ReadRuns(bytes, events, options, names);
 }
 

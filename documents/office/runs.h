@@ -31,6 +31,7 @@ struct RunNames {
   std::string prefix;
   // The element and attribute that tell the language of a run: of its properties, or a child of them. Empty: none does.
   std::string language_element, language_attribute;
+  std::string link, link_hint;  // the element of a link and its attribute with a tooltip. Empty: no such element here
   bool escapes_characters = false;  // texts have the escapes of character_escapes.h
 };
 

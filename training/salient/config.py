@@ -220,7 +220,8 @@ class ModelConfig:
         if self.d_model % self.heads or width % 2 or width > MOST_HEAD_WIDTH:
             refuse("heads", f"it must divide d_model, {self.d_model}, into even widths of at most {MOST_HEAD_WIDTH}")
         if self.alignment_layer is not None and not is_number(self.alignment_layer, 1, self.decoder.layers):
-            refuse("alignment_layer", f"it must be a whole number from 1 to the decoder's layers, {self.decoder.layers}")
+            refuse("alignment_layer",
+                   f"it must be a whole number from 1 to the decoder's layers, {self.decoder.layers}")
         if self.decoder.ffn.kind == "encoder" and (self.encoder.ffn.kind, self.encoder.ffn.width) != (
                 "shared", self.decoder.ffn.width):
             refuse("decoder.ffn.kind", "that needs encoder.ffn.kind \"shared\", and the same width")

@@ -20,7 +20,8 @@ from .teacher_forcing import Forced, first_above
 
 # Up to 0.99999: where an exit nearly always agrees with the last one, the heads say so, and what tells tokens apart is
 # how far from 1 they are.
-GRID = (*(round(0.05 + 0.025 * n, 3) for n in range(37)), 0.97, 0.98, *(round(1 - 10 ** (-n / 4), 6) for n in range(8, 21)))
+GRID = (*(round(0.05 + 0.025 * n, 3) for n in range(37)), 0.97, 0.98,
+        *(round(1 - 10 ** (-n / 4), 6) for n in range(8, 21)))
 ROUNDS = 4
 WEIGHTS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.008)  # price of a layer, in probability
 
