@@ -143,7 +143,7 @@ class RunReader {
       }
       if (events_[i].name == names_.paragraph) TakeParagraph(i);
       if (events_[i].name.ends_with(":docPr") || events_[i].name.ends_with(":cNvPr")) TakeHints(i, {"title", "descr"});
-      if (!names_.link.empty() && events_[i].name == names_.link) TakeHints(i, {names_.link_hint});
+      if (events_[i].name == names_.link) TakeHints(i, {names_.link_hint});
     }
     content_.edits = EncodingEdits(bytes_);
     return std::move(content_);
