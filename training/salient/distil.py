@@ -16,7 +16,6 @@ libqt6network6 libqt6svg6).
 from __future__ import annotations
 
 import argparse
-import lzma
 import os
 import random
 import subprocess
@@ -29,7 +28,7 @@ from .command import refusals, whole
 from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
 from .sentences import one_line, splitter
-from .text_file import open_text
+from .text_file import open_text, whole_text
 from .whole_file import whole_file
 
 PACKAGE = "en-pt"  # the teacher's, in the catalogue
@@ -164,8 +163,7 @@ def collect(o: argparse.Namespace) -> None:
     made = sorted(o.out.glob("*.target"))
     if not made:
         raise ValueError(f"--out: {o.out} has no shard that is translated; step `translate` does it")
-    with whole_file(o.tsv) as part, (lzma.open(part, "wt", encoding="utf-8", preset=1) if o.tsv.suffix == ".xz"
-                                     else open(part, "w", encoding="utf-8")) as out:
+    with whole_text(o.tsv) as out:
         for target in made:
             sides = [lines_of(target.with_suffix(suffix)) for suffix in SUFFIXES]
             if len({len(side) for side in sides}) != 1:

@@ -12,7 +12,6 @@ is in --work.
 from __future__ import annotations
 
 import argparse
-import lzma
 import random
 import sys
 from pathlib import Path
@@ -21,7 +20,8 @@ from .command import Help, refusals, share
 from .data import read_documents
 from .evaluation.engine import Engine
 from .evaluation.sets import Document, DocumentSet
-from .whole_file import check_writable, whole_file
+from .text_file import whole_text
+from .whole_file import check_writable
 
 PART_SEGMENTS = 60
 CALL_PARTS = 900  # of one call of the engine, whose results are stored together
@@ -55,9 +55,7 @@ def retranslate(o: argparse.Namespace) -> None:
     chosen = drawn(documents, o.share, o.seed)
     with Engine(o.bin, o.model, o.work or o.out.parent) as engine:
         made = dict(zip(chosen, retranslated(engine, [documents[n][1] for n in chosen], o.flags)))
-    with whole_file(o.out) as part, (lzma.open(part, "wt", encoding="utf-8", newline="\n", preset=1)
-                                     if o.out.suffix == ".xz" else
-                                     open(part, "w", encoding="utf-8", newline="\n")) as out:
+    with whole_text(o.out) as out:
         for n, (name, pairs) in enumerate(documents):
             for source, target in made.get(n, pairs):
                 print(name, source, target.replace("\t", " "), sep="\t", file=out)
