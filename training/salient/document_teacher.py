@@ -26,11 +26,18 @@ class DocumentTeacher:
         model, _ = load_model(folder)
         self.model = model.to(device).requires_grad_(False)
 
+    def encodes_as(self, student: Transformer) -> bool:
+        """Whether the student has the teacher's encoder, and does not change it."""
+        parts = ("encoder", "embedding", "source_embedding")
+        own = dict(self.model.named_parameters())
+        return all(name in own and not p.requires_grad and torch.equal(p, own[name])
+                   for name, p in student.named_parameters() if name.startswith(parts) and ".selection." not in name)
+
     @torch.no_grad()
-    def __call__(self, source: Tensor, target: Tensor, share: float) -> Teacher:
+    def __call__(self, source: Tensor, target: Tensor, share: float, memory: Tensor | None = None) -> Teacher:
         """The targets of all positions: source [B, S], target [B, T + 1]; rows are B x T. `share` is that of the
-        teacher's distribution in the target."""
-        rows = last_exit(self.model, source, target[:, :-1]).flatten(0, 1)
+        teacher's distribution in the target. memory [B, S, d]: the encoder's dense output, if it is known."""
+        rows = last_exit(self.model, source, target[:, :-1], memory).flatten(0, 1)
         shares = torch.full((len(rows),), share, device=rows.device)
         return Teacher(rows, self.model.classifier(-1), self.model.output_bias, shares)
 

@@ -6,6 +6,7 @@ B documents, T target positions, N exits; `target` [B, T + 1] has BOS before and
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 
 import torch
@@ -13,7 +14,7 @@ import torch.nn.functional as F
 
 from .config import Tokens
 from .depth import geometric_loss, oracle
-from .document_teacher import load_teacher
+from .document_teacher import DocumentTeacher, load_teacher
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
 from .selection import SelectionRun
@@ -120,24 +121,33 @@ class Objective:
         generator = torch.Generator().manual_seed(self.rng.getrandbits(32))
         return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
 
-    def taught(self, source, target, candidates: Candidates | None) -> Teacher | None:
+    @functools.cached_property
+    def shares_encoder(self) -> bool:
+        """Whether the teacher can read what the model's encoder puts out. Known once it is settled what learns."""
+        o = self.options
+        return (isinstance(self.teacher, DocumentTeacher) and not o.dropout and not o.word_dropout
+                and self.teacher.encodes_as(self.model))
+
+    def taught(self, source, target, candidates: Candidates | None, memory) -> Teacher | None:
         """What the teacher (`--teacher`) says of all tokens of the target."""
         if self.teacher is None:
             return None
-        teacher = self.teacher(source, target, self.options.teacher_share)
+        known = {"memory": memory} if memory is not None and self.shares_encoder else {}
+        teacher = self.teacher(source, target, self.options.teacher_share, **known)
         if candidates is None:
             return teacher
         weight, bias = candidates.of(teacher.weight, teacher.bias)
         return teacher._replace(weight=weight, bias=bias)
 
-    def translation(self, states, source, target, candidates: Candidates | None,
-                    exits=None) -> tuple[torch.Tensor, float]:
+    def translation(self, states, source, target, candidates: Candidates | None, exits=None,
+                    memory=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean of the losses of all exits (eq. 4), estimated from the last exit and one other
         unless `--exit-loss all`. Mixed training: the mean over tokens of the loss at their exit (eq. 5, with M = 1:
         each batch draws exits once). Also returns the loss of the last exit.
 
         All exits learn from the teacher (`--teacher`). Without one, early exits also learn from the last one
         (`--distil`), except if tokens exit early: a token that does not reach an exit is not counted there.
+        memory: the encoder's output, if it is dense.
         """
         model, n, o = self.model, self.layers, self.options
 
@@ -156,7 +166,7 @@ class Objective:
                 classifiers[id(found)] = candidates.of(found, model.output_bias)
             return classifiers[id(found)]
 
-        last, loss, last_exit_loss, taught = rows(n - 1), 0.0, 0.0, self.taught(source, target, candidates)
+        last, loss, last_exit_loss, taught = rows(n - 1), 0.0, 0.0, self.taught(source, target, candidates, memory)
         tokens = target[:, 1:].ne(self.pad).sum().clamp_min(1)
         for exit_layer, weight in self.chosen_exits():
             gold = target[:, 1:]

@@ -29,11 +29,12 @@ BATCH_TOKENS = 2048  # positions, padding included, of the segments that the tea
 Segment = tuple[int, int, int, int, int]  # row, begin and end in the source, begin and end in the target's outputs
 
 
-def last_exit(model: Transformer, source: Tensor, inputs: Tensor) -> Tensor:
+def last_exit(model: Transformer, source: Tensor, inputs: Tensor, memory: Tensor | None = None) -> Tensor:
     """What the last exit's classifier reads at every position, with dense attention: source [B, S], inputs [B, T] to
-    [B, T, d]."""
+    [B, T, d]. memory [B, S, d]: the encoder's output, if it is known."""
     dense = SelectionRun()
-    return model.exit_norms[-1](model.decode(inputs, source, model.encode(source, dense), dense)[-1])
+    memory = model.encode(source, dense) if memory is None else memory
+    return model.exit_norms[-1](model.decode(inputs, source, memory, dense)[-1])
 
 
 def segments(source: Tensor, target: Tensor, tokens: Tokens) -> list[Segment]:

@@ -162,7 +162,8 @@ class Trainer:
         states, memory, run = self.forward(source, target, exits)
         loss, candidates = torch.zeros((), device=self.device), self.objective.candidates(target)
         if self.objective.trains_model:
-            loss, notes["loss"] = self.objective.translation(states, source, target, candidates, exits)
+            loss, notes["loss"] = self.objective.translation(states, source, target, candidates, exits,
+                                                             memory if run.mode == "dense" else None)
         if o.phase in ("depth", "halting") and exits is None:
             halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target, candidates)
             loss = loss + o.halting_weight * halting  # (6) of 1910.10073

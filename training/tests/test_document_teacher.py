@@ -45,6 +45,19 @@ def test_a_model_of_sentences_teaches_by_segment(tiny_models, data):
     assert isinstance(load_teacher(tiny_models / "student", data, OURS, "cpu"), SentenceTeacher)
 
 
+@pytest.mark.parametrize("frozen", [["encoder", "embedding", "source_embedding"], ["embedding"]])
+def test_a_frozen_encoder_is_read_once(monkeypatch, frozen):
+    teacher = DocumentTeacher.__new__(DocumentTeacher)
+    teacher.model = new_model(2).eval().requires_grad_(False)
+    trainer = Trainer(new_model(2), options("base", "--hand-up", "0", "--frozen", *frozen))
+    trainer.model.load_state_dict(teacher.model.state_dict())
+    trainer.objective.teacher = teacher
+    encoded, encode = [], teacher.model.encode
+    monkeypatch.setattr(teacher.model, "encode", lambda *of: encoded.append(1) or encode(*of))
+    trainer.train_step(*next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0})))
+    assert bool(encoded) == ("encoder" not in frozen)
+
+
 def test_the_student_keeps_the_teachers_translations():
     """Text that contradicts the teacher does not change full depth if the teacher has the whole target."""
     teacher = DocumentTeacher.__new__(DocumentTeacher)
