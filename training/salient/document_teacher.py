@@ -28,10 +28,11 @@ class DocumentTeacher:
 
     def encodes_as(self, student: Transformer) -> bool:
         """Whether the student has the teacher's encoder, and does not change it."""
-        parts = ("encoder", "embedding", "source_embedding")
-        own = dict(self.model.named_parameters())
-        return all(name in own and not p.requires_grad and torch.equal(p, own[name])
-                   for name, p in student.named_parameters() if name.startswith(parts) and ".selection." not in name)
+        own, others = ({name: p for name, p in model.named_parameters()
+                        if name.startswith(("encoder", "embedding", "source_embedding")) and ".selection." not in name}
+                       for model in (self.model, student))
+        return own.keys() == others.keys() and all(not p.requires_grad and torch.equal(p, own[name])
+                                                   for name, p in others.items())
 
     @torch.no_grad()
     def __call__(self, source: Tensor, target: Tensor, share: float, memory: Tensor | None = None) -> Teacher:

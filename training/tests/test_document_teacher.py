@@ -58,6 +58,14 @@ def test_a_frozen_encoder_is_read_once(monkeypatch, frozen):
     assert bool(encoded) == ("encoder" not in frozen)
 
 
+def test_an_encoder_with_fewer_layers_is_another_one():
+    teacher, student = DocumentTeacher.__new__(DocumentTeacher), new_model(2).requires_grad_(False)
+    teacher.model = new_model(2)
+    assert teacher.encodes_as(student)
+    student.encoder_layers = student.encoder_layers[:1]
+    assert not teacher.encodes_as(student)
+
+
 def test_the_student_keeps_the_teachers_translations():
     """Text that contradicts the teacher does not change full depth if the teacher has the whole target."""
     teacher = DocumentTeacher.__new__(DocumentTeacher)
