@@ -278,3 +278,21 @@ def test_a_release_of_another_name_refers_to_itself():
     text = repr(render_chart(values, name="other"))
     for reference in ("salient-settings", "salient-headless", "salient-envoy"):
         assert reference not in text
+
+
+@pytest.mark.parametrize("kind", ["hpa", "keda"])
+def test_a_name_that_is_a_word_of_yaml_stays_a_name(kind):
+    """`on` is true in YAML 1.1, which Kubernetes reads."""
+    values = {"autoscaling": {"kind": kind}, "gateway": {"enabled": True}, "podMonitor": {"enabled": True}}
+    for value in names_in(render_chart(values, name="on")):
+        assert isinstance(value, str), value
+
+
+def names_in(value):
+    """What every `name` and `serviceAccountName` in it has."""
+    if isinstance(value, list):
+        return [name for entry in value for name in names_in(entry)]
+    if not isinstance(value, dict):
+        return []
+    own = [entry for key, entry in value.items() if key in ("name", "serviceAccountName")]
+    return own + [name for entry in value.values() for name in names_in(entry)]
