@@ -46,7 +46,7 @@ from .vocabulary import TOKENIZER, VOCABULARY, Vocabulary, other_tokenizer
 from .whole_file import whole_file
 
 # Relative times of the steps, of --minutes.
-SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
+SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.

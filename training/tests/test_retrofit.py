@@ -1,4 +1,5 @@
 import json
+import random
 import shutil
 import subprocess
 
@@ -218,7 +219,8 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     assert config.selection.width == 8 and len(config.exits.heads) == 3
     assert json.loads((out / "vocabulary.json").read_text())[size] == "<sep>"
     train = Corpus.load(out / "work" / "data" / "train.npz")
-    assert train.tokens.separator == size and int(np.diff(train.documents).max()) == 8
+    segments = np.diff(train.documents)
+    assert train.tokens.separator == size and 8 / 3 <= segments.min() < segments.max() <= 8
     source, target = max(batches(train, 256, seed=1, endless=False), key=lambda pair: pair[0].eq(size).sum())
     assert source.eq(size).any() and torch.equal(source.eq(size).sum(1), target.eq(size).sum(1))
     grown, run, end = with_separator(before), SelectionRun(), before.config.tokens.eos
@@ -228,6 +230,27 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     assert torch.equal(*states)
     logits = [m.logits(2, h) for m, h in zip((before, grown), states)]
     assert torch.equal(logits[0], logits[1][..., :-1]) and torch.equal(logits[1][..., -1], logits[0][..., end])
+
+
+def test_segments_have_one_to_three_sentences():
+    document = [(f"s{i}", ["\u2581", f"p{i}"]) for i in range(900)]
+    for source, target, between, pieces in (("zh", "en", "", ["\u2581", "p0", "\u2581", "p1"]),
+                                            ("en", "zh-Hant", " ", ["\u2581", "p0", "p1"])):
+        config = ModelConfig(source_language=source, target_language=target)
+        found = mono.joined_segments(document, config, random.Random(3))
+        assert between.join(sentence for sentence, _ in found) == between.join(sentence for sentence, _ in document)
+        assert [p for _, of in found for p in of if p != "\u2581"] == [f"p{i}" for i in range(900)]
+        sizes = np.bincount([sum(p != "\u2581" for p in of) for _, of in found])
+        assert len(sizes) == 4 and sizes[1] > sizes[2] > sizes[3] > 0
+        by_text = dict(found)
+        two = next(f"s{i}{between}s{i + 1}" for i in range(900) if f"s{i}{between}s{i + 1}" in by_text)
+        assert len(by_text[two]) == len(pieces)
+
+
+def test_joined_sentences_stay_short():
+    document = [("s" * 250, ["p"])] * 100
+    found = mono.joined_segments(document, ModelConfig(), random.Random(3))
+    assert max(len(sentence) for sentence, _ in found) == 501
 
 
 def test_text_in_one_document_is_refused(sentence_model, tmp_path, phases_here, translated):
