@@ -19,7 +19,7 @@ from .model import Transformer
 from .vocabulary import VOCABULARY, Vocabulary
 
 SEPARATOR = "<sep>"
-CHUNK_TOKENS = 384  # longer chunks than the model has ever seen would take positions that mean nothing to it
+CHUNK_TOKENS = 192  # what a model of sentences learns in an hour; its own positions end soon after (docs/models.md)
 
 
 def refuse_what_cannot_join(config: ModelConfig, vocabulary: Vocabulary) -> None:

@@ -50,7 +50,7 @@ SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3,
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
-CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
+CHUNKS = ["--mixture", f"0=0.3,96=0.3,{CHUNK_TOKENS}=0.4"]
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
