@@ -49,8 +49,9 @@ from .whole_file import whole_file
 SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
-# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
-CHUNKS = ["--mixture", f"0=0.3,96=0.3,{CHUNK_TOKENS}=0.4"]
+# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once. Of the
+# embedding only the separator's learns: the others would be spoilt by some thousand sentences.
+CHUNKS = ["--mixture", f"0=0.3,96=0.3,{CHUNK_TOKENS}=0.4", "--learned-tokens", "-1"]
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps

@@ -105,8 +105,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--average", type=share, default=0.1, help="share of the phase over which weights are averaged")
     p.add_argument("--frozen", nargs="*", default=[], metavar="NAME",
                    help="parts that stay as they are, by the beginning of their tensors' names: encoder_layers")
-    p.add_argument("--learned-tokens", type=whole(0), default=0, metavar="TOKENS",
-                   help="of the embedding only so many first tokens learn, such as the separator and markers; 0: all")
+    p.add_argument("--learned-tokens", type=whole(-(1 << 20)), default=0, metavar="TOKENS",
+                   help="of the embedding and the output only so many first tokens learn, such as the separator and "
+                        "markers, or if it is negative so many last ones; 0: all")
     p.add_argument("--label-smoothing", type=share, default=0.1,
                    help="share of the target that all tokens of the vocabulary have together")
     p.add_argument("--vocabulary-sample", type=whole(0), default=0, metavar="TOKENS",

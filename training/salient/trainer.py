@@ -56,9 +56,9 @@ class Trainer:
                                 "; with --untied-exits every exit gets a classifier that learns"
                                 if options.phase == "exits" else ""))
         if options.learned_tokens:
-            for p in (model.embedding.weight, model.output_bias):
-                if p.requires_grad:
-                    p.register_hook(lambda gradient: self.of_learned_tokens(gradient))
+            for name, p in model.named_parameters():
+                if name in ("embedding.weight", "output.weight", "output_bias") and p.requires_grad:
+                    p.register_hook(self.of_learned_tokens)
         self.encoder_learns = any(p.requires_grad for p in model.encoder_layers.parameters())
         self.optimisers = optimisers(model, options.matrix_lr, options.lr, options.bf16)
         if options.phase == "base" and options.selected and not self.has_learned_selection:
@@ -76,9 +76,11 @@ class Trainer:
         return [[names[id(p)] for group in o.param_groups for p in group["params"]] for o in self.optimisers]
 
     def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
-        """gradient [V, ...], only for the first tokens. Adam does not move parameters that never had a gradient."""
-        learned = torch.zeros_like(gradient)
-        learned[:self.options.learned_tokens] = gradient[:self.options.learned_tokens]
+        """gradient [V, ...], only for the first or the last tokens. Adam does not move parameters that never had a
+        gradient."""
+        count, learned = self.options.learned_tokens, torch.zeros_like(gradient)
+        chosen = slice(count, None) if count < 0 else slice(count)
+        learned[chosen] = gradient[chosen]
         return learned
 
     def part_of(self, name: str) -> str:

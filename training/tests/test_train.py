@@ -551,6 +551,15 @@ def test_a_frozen_part_must_have_its_name():
     Trainer(model, options("base", "--frozen", "encoder", "encoder_layers.1.ffn", "source_embedding", "output"))
 
 
+@pytest.mark.parametrize("count, learned", [("3", range(3)), ("-2", range(22, 24)), ("0", range(24))])
+def test_only_the_first_or_the_last_tokens_learn(count, learned):
+    model = new_model()
+    before = model.embedding.weight.detach().clone(), model.output_bias.detach().clone()
+    train(Trainer(model, options("base", "--learned-tokens", count)), 2)
+    for was, now in zip(before, (model.embedding.weight, model.output_bias)):
+        assert now.ne(was).reshape(24, -1).any(1).nonzero().flatten().tolist() == list(learned)
+
+
 def test_a_phase_that_is_over_is_not_run_again(tmp_path, capsys):
     trainer = Trainer(new_model(), options("base", "--steps", "5"))
     trainer.step = 5
