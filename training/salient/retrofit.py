@@ -14,7 +14,7 @@ an oracle when to leave (arXiv 1910.10073). With dense attention and full depth 
 original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
 selection: better with few keys. Without, it trains the decoder's layers for all exits (eq. 4 of arXiv 1910.10073), and
 the encoder and all classifiers stay as they are. `--documents` first teaches a model of single sentences to translate
-several as one chunk (salient.joined); all of its weights learn.
+several as one chunk (salient.joined); all of its layers learn.
 A stopped run can be continued with the same model, text and flags. Only --out, --bin, --minutes, --batch-tokens,
 --device, --dtype and --keep-work may differ.
 """
