@@ -73,11 +73,13 @@ def spaced(language: str) -> bool:
 
 def joined_segments(document: Translated, config: ModelConfig, rng: random.Random) -> Translated:
     """Segments of one to three neighbouring sentences. If each had one, the model would learn that a segment ends where
-    a sentence does, and not where the source has a separator."""
+    a sentence does, and not where the source has a separator. Empty translations are left out."""
     between = " " if spaced(config.source_language) else ""
     found: Translated = []
     room = 0  # sentences that may still join the last segment
     for sentence, pieces in document:
+        if not pieces:
+            continue
         if room and len(found[-1][0]) + len(sentence) < MOST_CHARACTERS:
             before, earlier = found[-1]
             found[-1] = before + between + sentence, earlier + (

@@ -235,8 +235,7 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
 
 def test_segments_have_one_to_three_sentences():
     document = [(f"s{i}", ["\u2581", f"p{i}"]) for i in range(900)]
-    for source, target, between, pieces in (("zh", "en", "", ["\u2581", "p0", "\u2581", "p1"]),
-                                            ("en", "zh-Hant", " ", ["\u2581", "p0", "p1"])):
+    for source, target, between, pieces_of_two in (("zh", "en", "", 4), ("en", "zh-Hant", " ", 3)):
         config = ModelConfig(source_language=source, target_language=target)
         found = mono.joined_segments(document, config, random.Random(3))
         assert between.join(sentence for sentence, _ in found) == between.join(sentence for sentence, _ in document)
@@ -245,7 +244,13 @@ def test_segments_have_one_to_three_sentences():
         assert len(sizes) == 4 and sizes[1] > sizes[2] > sizes[3] > 0
         by_text = dict(found)
         two = next(f"s{i}{between}s{i + 1}" for i in range(900) if f"s{i}{between}s{i + 1}" in by_text)
-        assert len(by_text[two]) == len(pieces)
+        assert len(by_text[two]) == pieces_of_two
+
+
+def test_a_sentence_without_a_translation_joins_none():
+    document = [(f"s{i}", ["p"] * (i % 2)) for i in range(100)]
+    found = mono.joined_segments(document, ModelConfig(), random.Random(3))
+    assert " ".join(sentence for sentence, _ in found) == " ".join(f"s{i}" for i in range(1, 100, 2))
 
 
 def test_joined_sentences_stay_short():
