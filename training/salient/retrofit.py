@@ -14,7 +14,7 @@ an oracle when to leave (arXiv 1910.10073). With dense attention and full depth 
 original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
 selection: better with few keys. Without, it trains the decoder's layers for all exits (eq. 4 of arXiv 1910.10073), and
 the encoder and all classifiers stay as they are. `--documents` first teaches a model of single sentences to translate
-several as one chunk (salient.joined); all of its layers learn.
+several as one chunk (salient.joined): attention, norms and the separator's embedding learn.
 A stopped run can be continued with the same model, text and flags. Only --out, --bin, --minutes, --batch-tokens,
 --device, --dtype and --keep-work may differ.
 """
@@ -49,9 +49,10 @@ from .whole_file import whole_file
 SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
-# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once. Of the
-# embedding only the separator's learns: the others would be spoilt by some thousand sentences.
-CHUNKS = ["--mixture", f"0=0.3,96=0.3,{CHUNK_TOKENS}=0.4", "--learned-tokens", "-1"]
+# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
+# Attention learns what is new in a chunk. Feed-forward blocks and the embedding hold what the model knows of words, and
+# some thousand sentences would spoil it; of the embedding only the separator's learns.
+CHUNKS = ["--mixture", f"0=0.3,96=0.3,{CHUNK_TOKENS}=0.4", "--learned-tokens", "-1", "--frozen", "*ffn."]
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps

@@ -104,7 +104,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--cooldown", type=share, default=0.5, help="share of the phase over which the rate falls to zero")
     p.add_argument("--average", type=share, default=0.1, help="share of the phase over which weights are averaged")
     p.add_argument("--frozen", nargs="*", default=[], metavar="NAME",
-                   help="parts that stay as they are, by the beginning of their tensors' names: encoder_layers")
+                   help="parts that stay as they are, by the beginning of their tensors' names: encoder_layers; "
+                        "* stands for any characters: '*ffn.'")
     p.add_argument("--learned-tokens", type=whole(-(1 << 20)), default=0, metavar="TOKENS",
                    help="of the embedding and the output only so many first tokens learn, such as the separator and "
                         "markers, or if it is negative so many last ones; 0: all")

@@ -8,6 +8,7 @@ import math
 import random
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
@@ -24,13 +25,18 @@ MEASURE_EVERY = 4  # steps between measurements of k in the supervision phase, w
 AVERAGE_EVERY = 10  # steps between the states that enter the average
 
 
+def begins(name: str, patterns: list[str]) -> bool:
+    """Whether the name begins as one of the patterns, in which * stands for any characters."""
+    return any(fnmatchcase(name, pattern + "*") for pattern in patterns)
+
+
 def refuse_unknown_parts(model: Transformer, frozen: list[str]) -> None:
     """Raises ValueError if nothing has a name that begins as one of `frozen`. Optional parts that this model lacks may
     be named."""
     lacks = [name for name, part in vars(model).items() if part is None and not name.startswith("_")]
     parts = [name for name, _ in model.named_parameters()] + lacks
     for name in frozen:
-        if not any(part.startswith(name) for part in parts):
+        if not any(begins(part, [name]) for part in parts):
             raise ValueError(f"--frozen: no part of a model is named {name}...; there are "
                              + ", ".join(dict.fromkeys(part.split(".")[0] for part in parts)))
 
@@ -48,8 +54,7 @@ class Trainer:
         self.model.set_dropout(options.dropout, options.word_dropout)
         refuse_unknown_parts(model, options.frozen)
         for name, p in model.named_parameters():
-            p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
-                               and not name.startswith(tuple(options.frozen)))
+            p.requires_grad = self.part_of(name) in TRAINED[options.phase] and not begins(name, options.frozen)
         if not any(p.requires_grad for p in model.parameters()):
             raise ValueError(f"phase {options.phase}: no part of this model learns in it"
                              + ("; name less with --frozen" if options.frozen else

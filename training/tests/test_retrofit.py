@@ -219,6 +219,9 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     assert config.selection.width == 8 and len(config.exits.heads) == 3
     assert json.loads((out / "vocabulary.json").read_text())[size] == "<sep>"
     assert torch.equal(before.embedding.weight, after.embedding.weight[:size])  # words keep what they are
+    learned = {name: not torch.equal(was, after.state_dict()[name]) for name, was in before.named_parameters()
+               if "_layers." in name}
+    assert learned == {name: ".ffn." not in name for name in learned}
     train = Corpus.load(out / "work" / "data" / "train.npz")
     segments = np.diff(train.documents)
     assert train.tokens.separator == size and 8 / 3 <= segments.min() < segments.max() <= 8

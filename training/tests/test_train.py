@@ -551,6 +551,18 @@ def test_a_frozen_part_must_have_its_name():
     Trainer(model, options("base", "--frozen", "encoder", "encoder_layers.1.ffn", "source_embedding", "output"))
 
 
+def test_a_star_of_frozen_stands_for_any_characters():
+    def learned(*flags):
+        model = new_model()
+        Trainer(model, options("base", *flags))
+        return {name for name, p in model.named_parameters() if p.requires_grad}
+
+    blocks = [f"{side}_layers.{i}.ffn." for side in ("encoder", "decoder") for i in (0, 1)]
+    frozen = {name for name in learned() if name.startswith((*blocks, "decoder_layers.0.cross"))}
+    assert learned() - learned("--frozen", "*ffn.", "*coder_layers.0.cross") == frozen
+    assert len(frozen) > 8 and not any("ffn_norm" in name for name in frozen)
+
+
 @pytest.mark.parametrize("count, learned", [("3", range(3)), ("-2", range(22, 24)), ("0", range(24))])
 def test_only_the_first_or_the_last_tokens_learn(count, learned):
     model = new_model()
