@@ -5,8 +5,8 @@
 Text is plain, a paragraph a line, a file a document (or `# source|document` before each and an empty line between, as
 salient.distil reads it); .xz is unpacked. It is cut into sentences, which the engine translates greedily, dense and at
 full depth. What it wrote, piece by piece, becomes train.npz and dev.npz, with the tokens of `config`: those of the
-model, and a separator if documents are to be learned. Then sentences stay in their documents, and some neighbours
-become one segment; otherwise each is a document of its own.
+model, and a separator if documents are to be learned. Then sentences stay in their documents, some neighbours become
+one segment, and short documents follow each other in one; otherwise each sentence is a document of its own.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ DEV = 200  # sentences that become development text
 MOST_CHARACTERS = 600  # a longer sentence is probably a table or a list
 SENTENCES = 64  # sentences per document that the engine gets
 JOINED = {1: 0.5, 2: 0.3, 3: 0.2}  # sentences of a segment, and how often
+WITHOUT_STOP = 0.3  # share of the segments that lose their full stop
+STOPS = (".", "\u3002", "\u2581.", "\u2581\u3002")  # pieces
+LEAST = 8  # segments of a document
 WITHOUT_SPACES = ("zh", "ja", "th", "lo", "km", "my")  # languages that have no space between sentences
 
 
@@ -72,8 +75,9 @@ def spaced(language: str) -> bool:
 
 
 def joined_segments(document: Translated, config: ModelConfig, rng: random.Random) -> Translated:
-    """Segments of one to three neighbouring sentences. If each had one, the model would learn that a segment ends where
-    a sentence does, and not where the source has a separator. Empty translations are left out."""
+    """Segments of one to three neighbouring sentences, some without their last full stop. If each were a sentence, the
+    model would learn that a segment ends where a sentence does, and not where the source has a separator. Empty
+    translations are left out."""
     between = " " if spaced(config.source_language) else ""
     found: Translated = []
     room = 0  # sentences that may still join the last segment
@@ -88,6 +92,25 @@ def joined_segments(document: Translated, config: ModelConfig, rng: random.Rando
         else:
             found.append((sentence, pieces))
             room = rng.choices(list(JOINED), list(JOINED.values()))[0] - 1
+    return [without_stop(*segment) if rng.random() < WITHOUT_STOP else segment for segment in found]
+
+
+def without_stop(source: str, pieces: list[str]) -> tuple[str, list[str]]:
+    """As headings and items of lists are. The same segment if a side has no full stop, or nothing else."""
+    if len(source) > 1 and source[-1] in STOPS and len(pieces) > 1 and pieces[-1] in STOPS:
+        return source[:-1], pieces[:-1]
+    return source, pieces
+
+
+def joined_documents(documents: list[Translated]) -> list[Translated]:
+    """A document shorter than LEAST gets those after it. Otherwise chunks of a text with many single sentences would
+    have hardly any separators to learn from."""
+    found: list[Translated] = []
+    for document in documents:
+        if found and len(found[-1]) < LEAST:
+            found[-1] += document
+        else:
+            found.append(list(document))
     return found
 
 
@@ -146,11 +169,13 @@ def monolingual(model: Path, config: ModelConfig, paths: list[Path], programs: P
     print(f"translating {len(sentences)} sentences", file=sys.stderr)
     made = iter(zip(sentences, translate(model, sentences, programs, out)))
     translated: list[Translated] = [[next(made) for _ in document] for document in documents]
+    parts = {"train": translated[dev:], "dev": translated[:dev]}
     if config.tokens.separator is not None:
         rng = random.Random(1)
-        translated = [joined_segments(document, config, rng) for document in translated]
+        parts = {name: joined_documents([joined_segments(document, config, rng) for document in documents])
+                 for name, documents in parts.items()}
     vocabulary = Vocabulary(model, ModelConfig.load(model))
     data.mkdir(parents=True, exist_ok=True)
-    corpus_of(config, vocabulary, translated[dev:]).save(data / "train.npz")
-    corpus_of(config, vocabulary, translated[:dev]).save(data / "dev.npz")
+    for name, documents in parts.items():  # dev.npz last: it says that all is there
+        corpus_of(config, vocabulary, documents).save(data / f"{name}.npz")
     return data

@@ -224,7 +224,7 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     assert learned == {name: ".ffn." not in name for name in learned}
     train = Corpus.load(out / "work" / "data" / "train.npz")
     segments = np.diff(train.documents)
-    assert train.tokens.separator == size and 8 / 3 <= segments.min() < segments.max() <= 8
+    assert train.tokens.separator == size and 8 <= segments[:-1].min() < segments.max() < 16
     source, target = max(batches(train, 256, seed=1, endless=False), key=lambda pair: pair[0].eq(size).sum())
     assert source.eq(size).any() and torch.equal(source.eq(size).sum(1), target.eq(size).sum(1))
     grown, run, end = with_separator(before), SelectionRun(), before.config.tokens.eos
@@ -254,6 +254,28 @@ def test_a_sentence_without_a_translation_joins_none():
     document = [(f"s{i}", ["p"] * (i % 2)) for i in range(100)]
     found = mono.joined_segments(document, ModelConfig(), random.Random(3))
     assert " ".join(sentence for sentence, _ in found) == " ".join(f"s{i}" for i in range(1, 100, 2))
+
+
+def test_some_segments_have_no_full_stop():
+    def lost(source, *pieces):
+        document = [(f"{i}{source}", ["p", *pieces]) for i in range(900)]
+        found = mono.joined_segments(document, ModelConfig(source_language="zh"), random.Random(3))
+        assert {pieces[-1] for pieces in dict(found).values()} <= {"p", *pieces[-1:]}
+        assert all(s.endswith(source) == (of[-1:] == list(pieces[-1:])) for s, of in found)
+        return sum(not s.endswith(source) for s, _ in found) / len(found)
+
+    assert 0.2 < lost("\u3002", ".") < 0.4 and 0.2 < lost(".", "\u2581.") < 0.4
+    assert lost("\u3002", "!") == lost("?", ".") == lost("\u3002", "...") == 0
+    assert mono.without_stop(".", ["p", "."]) == (".", ["p", "."])
+    assert mono.without_stop("s.", ["."]) == ("s.", ["."])
+
+
+def test_short_documents_follow_each_other_in_one():
+    documents = [[(f"{d}.{s}", ["p"]) for s in range(size)] for d, size in enumerate((1, 3, 9, 0, 20, 8, 2, 1))]
+    found = mono.joined_documents(documents)
+    assert [len(document) for document in found] == [13, 20, 8, 3]
+    assert sum(found, []) == sum(documents, [])
+    assert [len(document) for document in documents] == [1, 3, 9, 0, 20, 8, 2, 1]  # they stay as they are
 
 
 def test_joined_sentences_stay_short():
