@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--only", nargs="+", choices=list(SECTIONS),
                    help="these sections alone; the page keeps others that an earlier run of these sizes left in WORK")
     p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
-                   help="flags of `salient translate`; several when repeated")
+                   help="flags of `salient translate`, with the guard off unless they name it; several when repeated")
     p.add_argument("--by-source", action="store_true", help="with a file or --setting: a row a source too")
     p.add_argument("--without", nargs="+", default=[], metavar="SOURCE",
                    help="with a file or --setting: leave the documents of these sources out of the figures")

@@ -44,6 +44,7 @@ for file in map(pathlib.Path, files):
     report = {{"file": str(file), "attention_cost_ratio": 0.5, "exit_histogram": [len(lines), 0, 1], "target_tokens": 4,
               "source_tokens": 1000 * len(lines), "chunks": 1, "total_seconds": 2.0,
               "length_limited_segments": [0] if len(lines) > 1 else [],
+              "flags": arguments[arguments.index("--out") + 2:],
               "keys_selected_ratio": {{"encoder": 0.1, "decoder": 0.2, "cross": 0.3}}}}
     if "--trace" in arguments:
         report["trace"] = [{{"trace": [{{"piece": "a", "exit_layer": 2, "probability": 0.5, "selected": [1, 2]}}]}}]
@@ -84,6 +85,15 @@ def test_documents_go_through_the_programs(run_engine):
     assert cost.keys_read(result, "decoder") == pytest.approx(0.2 * 2.5)
     assert cost.seconds_per_1000([result]) == pytest.approx(1.0)
     assert len(cost.at_least(result, 1500).translated) == 1
+
+
+@pytest.mark.parametrize("setting, flags", [
+    ("--exit full", ["--guard", "off", "--exit", "full"]),
+    ("--guard retry", ["--guard", "retry"]),
+    ("--guard=retry", ["--guard=retry"]),
+])
+def test_the_guard_is_off_unless_a_setting_names_one(run_engine, setting, flags):
+    assert run_engine.translate(DOCUMENTS, setting).translated[0].report["flags"] == flags
 
 
 def test_what_is_translated_is_kept(run_engine, programs):

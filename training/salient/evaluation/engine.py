@@ -84,6 +84,11 @@ def slim(report: dict) -> dict:
     return report
 
 
+def guard_off(words: list[str]) -> list[str]:
+    """The flags without which the guard would mend what a setting makes; none if the setting names a guard itself."""
+    return [] if any(word.split("=")[0] == "--guard" for word in words) else ["--guard", "off"]
+
+
 class Engine:
     """The programs in `bin` with one model. A context manager, which stops the server at its end. `flags`: the server's
     flags, such as --compute fp32."""
@@ -141,7 +146,7 @@ class Engine:
 
     def run(self, test_set: DocumentSet, flags: str, parallel: int) -> dict:
         """One call of `salient translate`. Reports are in the order of the command line."""
-        address, started = self.start(), time.monotonic()
+        address, started, words = self.start(), time.monotonic(), shlex.split(flags)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             sources = [folder / f"{index:05d}.txt" for index in range(len(test_set.documents))]
@@ -150,7 +155,7 @@ class Engine:
             out = folder / "translated"
             command = [str(self.programs / "salient"), "translate", *map(str, sources), "--server", address, "--lines",
                        "--quiet", "--report", "json", "--parallel", str(parallel), "--out", f"{out}/",
-                       "--guard", "off", *shlex.split(flags)]  # what the setting itself makes
+                       *guard_off(words), *words]
             reports, said = [], started
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as call:
                 for line in call.stdout:
