@@ -70,20 +70,23 @@ def documents_of(paths: list[Path], language: str, most: int, whole: bool, seed:
 Translated = list[tuple[str, list[str]]]  # the sentences of a document, with the pieces of their translations
 
 
+def with_translations(documents: list[Translated]) -> list[Translated]:
+    """Without sentences whose translation is empty, and documents of which nothing is left."""
+    kept = [[pair for pair in document if pair[1]] for document in documents]
+    return [document for document in kept if document]
+
+
 def spaced(language: str) -> bool:
     return language.split("-")[0] not in WITHOUT_SPACES
 
 
 def joined_segments(document: Translated, config: ModelConfig, rng: random.Random) -> Translated:
     """Segments of one to three neighbouring sentences, some without their last full stop. If each were a sentence, the
-    model would learn that a segment ends where a sentence does, and not where the source has a separator. Empty
-    translations are left out."""
+    model would learn that a segment ends where a sentence does, and not where the source has a separator."""
     between = " " if spaced(config.source_language) else ""
     found: Translated = []
     room = 0  # sentences that may still join the last segment
     for sentence, pieces in document:
-        if not pieces:
-            continue
         if room and len(found[-1][0]) + len(sentence) < MOST_CHARACTERS:
             before, earlier = found[-1]
             found[-1] = before + between + sentence, earlier + (
@@ -120,23 +123,19 @@ def without_space(pieces: list[str]) -> list[str]:
 
 
 def corpus_of(config: ModelConfig, vocabulary: Vocabulary, documents: list[Translated]) -> Corpus:
-    """Empty translations are left out."""
     token_of = {piece: token for token, piece in enumerate(vocabulary.target)}
     dtype = np.uint16 if max(config.vocab_size, config.source_vocab_size or 0) <= 1 << 16 else np.uint32
-    kept = [[(vocabulary.encode(s), [token_of[piece] for piece in t]) for s, t in document if t]
-            for document in documents]
-    kept = [document for document in kept if document]
-    pairs = [pair for document in kept for pair in document]
+    pairs = [(vocabulary.encode(s), [token_of[piece] for piece in t]) for document in documents for s, t in document]
 
     def flat(side: int) -> tuple[np.ndarray, np.ndarray]:
         bounds = np.concatenate([[0], np.cumsum([len(pair[side]) for pair in pairs])]).astype(np.int64)
         return np.concatenate([np.asarray(pair[side], dtype) for pair in pairs]), bounds
 
     (source, source_bounds), (target, target_bounds) = flat(0), flat(1)
-    ends = np.concatenate([[0], np.cumsum([len(document) for document in kept])]).astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum([len(document) for document in documents])]).astype(np.int64)
     t = config.tokens
     return Corpus(source, target, source_bounds, target_bounds, ends, np.asarray(["text"]),
-                  np.zeros(len(kept), np.uint8),
+                  np.zeros(len(documents), np.uint8),
                   np.asarray([t.pad, t.bos, t.eos, -1 if t.separator is None else t.separator, int(t.source_end)]))
 
 
@@ -169,7 +168,7 @@ def monolingual(model: Path, config: ModelConfig, paths: list[Path], programs: P
     print(f"translating {len(sentences)} sentences", file=sys.stderr)
     made = iter(zip(sentences, translate(model, sentences, programs, out)))
     translated: list[Translated] = [[next(made) for _ in document] for document in documents]
-    parts = {"train": translated[dev:], "dev": translated[:dev]}
+    parts = {"train": with_translations(translated[dev:]), "dev": with_translations(translated[:dev])}
     if config.tokens.separator is not None:
         rng = random.Random(1)
         parts = {name: joined_documents([joined_segments(document, config, rng) for document in documents])
