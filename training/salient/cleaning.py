@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Sequence
 
 LONGEST = 800  # characters of a segment
 GRAM = 8  # words; two texts that share one are taken to have a common origin
@@ -107,9 +107,13 @@ def untranslated(source: str, target: str, writing: Writing = LATIN) -> bool:
 
 def loops(text: str, writing: Writing = LATIN) -> bool:
     """Whether a sequence of one to four words is repeated four times in a row."""
-    w = writing.words(text)
-    return any(all(w[i + j] == w[i + j + n] for j in range(3 * n))
-               for n in range(1, 5) for i in range(len(w) - 4 * n + 1))
+    return repeats(writing.words(text))
+
+
+def repeats(parts: Sequence[str]) -> bool:
+    """The same for parts of any kind, such as pieces, or the characters of a string."""
+    return any(all(parts[i + j] == parts[i + j + n] for j in range(3 * n))
+               for n in range(1, 5) for i in range(len(parts) - 4 * n + 1))
 
 
 def foreign(text: str, writing: Writing = LATIN) -> Counter:

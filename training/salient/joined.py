@@ -19,7 +19,7 @@ from .model import Transformer
 from .vocabulary import VOCABULARY, Vocabulary
 
 SEPARATOR = "<sep>"
-CHUNK_TOKENS = 192  # what a model of sentences learns in an hour; its own positions end soon after (docs/models.md)
+CHUNK_TOKENS = 128  # of the source; a model of sentences translates longer chunks worse (docs/models.md)
 
 
 def refuse_what_cannot_join(config: ModelConfig, vocabulary: Vocabulary) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .cleaning import repeats
 from .config import ModelConfig
 from .data import Corpus
 from .distil import read_mono
@@ -71,8 +72,8 @@ Translated = list[tuple[str, list[str]]]  # the sentences of a document, with th
 
 
 def with_translations(documents: list[Translated]) -> list[Translated]:
-    """Without sentences whose translation is empty, and documents of which nothing is left."""
-    kept = [[pair for pair in document if pair[1]] for document in documents]
+    """Without sentences whose translation is empty or repeats itself, and documents of which nothing is left."""
+    kept = [[(s, t) for s, t in document if t and (not repeats(t) or repeats(s))] for document in documents]
     return [document for document in kept if document]
 
 

@@ -49,10 +49,11 @@ from .whole_file import whole_file
 SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
-# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
+# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once, and a
+# quarter more, because the mixture counts the longer side.
 # Attention learns what is new in a chunk. Feed-forward blocks and the embedding hold what the model knows of words, and
 # some thousand sentences would spoil it; of the embedding only the separator's learns.
-CHUNKS = ["--mixture", f"0=0.2,96=0.3,{CHUNK_TOKENS}=0.5", "--learned-tokens", "-1", "--frozen", "*ffn."]
+CHUNKS = ["--mixture", f"0=0.25,96=0.25,{CHUNK_TOKENS * 5 // 4}=0.5", "--learned-tokens", "-1", "--frozen", "*ffn."]
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps

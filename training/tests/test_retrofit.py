@@ -256,6 +256,12 @@ def test_a_sentence_without_a_translation_joins_none():
     assert " ".join(sentence for sentence, _ in found) == " ".join(f"s{i}" for i in range(1, 100, 2))
 
 
+def test_a_translation_that_repeats_itself_is_left_out():
+    kept = ("Tom ha ha.", ["Tom", "ha", "ha", "."]), ("hahahaha!", ["ha"] * 9)
+    [document] = mono.with_translations([[kept[0], ("is this it?", ["is", *["shi", "sh"] * 4]), kept[1]]])
+    assert document == list(kept)
+
+
 def test_some_segments_have_no_full_stop():
     def lost(source, *pieces):
         document = [(f"{i}{source}", ["p", *pieces]) for i in range(900)]
