@@ -38,18 +38,19 @@ def weighted(text: str) -> tuple[Path, float]:
 
 
 def average(checkpoints: list[tuple[dict, float]]) -> dict:
-    """The checkpoint with the mean of all tensors, in float32. ValueError if their names or shapes differ."""
+    """The checkpoint with the mean of all tensors, in float32; one that is the same in all stays the same to the bit.
+    ValueError if their names or shapes differ."""
     first = checkpoints[0][0]
     total = sum(weight for _, weight in checkpoints)
     shapes = {name: tensor.shape for name, tensor in first["model"].items()}
-    mean = {name: torch.zeros(shape) for name, shape in shapes.items()}
-    for number, (checkpoint, weight) in enumerate(checkpoints, 1):
+    mean = {name: tensor.float().clone() for name, tensor in first["model"].items()}
+    for number, (checkpoint, weight) in enumerate(checkpoints[1:], 2):
         other = {name: tensor.shape for name, tensor in checkpoint["model"].items()}
         different = sorted(name for name in shapes.keys() | other.keys() if shapes.get(name) != other.get(name))
         if different:
             raise ValueError(f"checkpoint {number} is of another model than the first: {', '.join(different[:5])}")
         for name, tensor in checkpoint["model"].items():
-            mean[name] += tensor.float() * (weight / total)
+            mean[name] += (tensor.float() - first["model"][name].float()) * (weight / total)
     return {"config": first["config"], "model": mean}
 
 

@@ -14,7 +14,8 @@ an oracle when to leave (arXiv 1910.10073). With dense attention and full depth 
 original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
 selection: better with few keys. Without, it trains the decoder's layers for all exits (eq. 4 of arXiv 1910.10073), and
 the encoder and all classifiers stay as they are. `--documents` first teaches a model of single sentences to translate
-several as one chunk (salient.joined): attention, norms and the separator's embedding learn.
+several as one chunk (salient.joined): attention, norms and the separator's embedding learn, and the result is a mean
+with the original's weights.
 A stopped run can be continued with the same model, text and flags. Only --out, --bin, --minutes, --batch-tokens,
 --device, --dtype and --keep-work may differ.
 """
@@ -29,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from .average import average
 from .calibrate import calibrate
-from .checkpoint import write_checkpoint
+from .checkpoint import read_checkpoint, write_checkpoint
 from .command import Help, check_device, given, not_negative, positive, refusals, share, whole
 from .config import ModelConfig
 from .data import Corpus
@@ -54,20 +56,25 @@ ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", 
 # Attention learns what is new in a chunk. Feed-forward blocks and the embedding hold what the model knows of words, and
 # some thousand sentences would spoil it; of the embedding only the separator's learns.
 CHUNKS = ["--mixture", f"0=0.25,96=0.25,{CHUNK_TOKENS * 5 // 4}=0.5", "--learned-tokens", "-1", "--frozen", "*ffn."]
+# Then the weights are a mean, in which the original has this share: it gives back what the model has forgotten
+# (arXiv 2109.01903). With 0.3 the separators are forgotten as well.
+ORIGINAL = 0.2
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
+MEAN = "mean"  # not a training phase: what was learned and the original become one
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
 WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # shortlist: tokens per source token, in every list; pairs read
 CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sentence
+JOINED = "joined.pt"  # in the work folder: the original with a separator
 RUN = "run.json"  # in the work folder: what its data and checkpoints were made from
 FREE = ("out", "bin", "minutes", "batch_tokens", "device", "dtype", "keep_work")  # may change when a run is continued
 
 
 @dataclass
 class Step:
-    """A phase of training, or MAPPED; the name is its checkpoint's. flags: its differences from the recipe."""
+    """A phase of training, MEAN or MAPPED; the name is its checkpoint's. flags: its differences from the recipe."""
 
     name: str
     phase: str
@@ -101,7 +108,7 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     sparse = selects(o, config)
     large = config.vocab_size * config.d_model > LARGE
     its_own = [*ITS_OWN, "--lr", str(o.lr), "--matrix-lr", str(o.matrix_lr)]
-    found = [Step("documents", "base", its_own + CHUNKS)] if o.documents else []
+    found = [Step("documents", "base", its_own + CHUNKS), Step(MEAN, MEAN, [])] if o.documents else []
     if sparse:
         found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
                                                          "--selection-width", str(o.selection_width)]))
@@ -115,6 +122,12 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     elif not large and (o.untied_exits or config.norm == "pre"):  # tied exits behind post-norm have nothing to learn
         found.append(Step("exits", "exits", ["--untied-exits"] if o.untied_exits else []))
     return [*found, Step("halting", "halting", ["--oracle", "agreement"] if large else [])]
+
+
+def add_mean(original: Path, learned: Path, out: Path) -> None:
+    """A checkpoint with ORIGINAL of the first one's weights, and the rest of the second's."""
+    mean = average([(read_checkpoint(original), ORIGINAL), (read_checkpoint(learned), 1 - ORIGINAL)])
+    write_checkpoint(out, mean["config"], mean["model"])
 
 
 def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> None:
@@ -188,14 +201,17 @@ def retrofit(o: argparse.Namespace) -> None:
     claim(work, o)
     before = config
     if o.documents:
-        start = work / "joined.pt"
+        start = work / JOINED
         config = join(o.model, start)
     data = training_data(o, config, work)
     planned = steps(o, config)
     total = sum(SHARES.get(step.name, 0) for step in planned)
     for step in planned:
         checkpoint = work / f"{step.name}.pt"
-        if step.phase == MAPPED:
+        if step.phase == MEAN:
+            if not checkpoint.exists():
+                add_mean(work / JOINED, start, checkpoint)
+        elif step.phase == MAPPED:
             if not checkpoint.exists():
                 add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint, o.device)
         else:

@@ -46,6 +46,11 @@ def test_a_model_folder_is_a_checkpoint(tmp_path):
         torch.testing.assert_close(mean["model"][name], tensor)
 
 
+def test_what_is_the_same_in_all_stays_so_to_the_bit():
+    mean = average.average([(checkpoint(1), 0.3), (checkpoint(1), 0.6), (checkpoint(1), 0.7)])
+    assert all(torch.equal(tensor, mean["model"][name]) for name, tensor in checkpoint(1)["model"].items())
+
+
 def test_models_of_other_shapes_are_refused_by_the_names_of_their_tensors():
     with pytest.raises(ValueError, match="checkpoint 2 is of another model than the first: .*selection"):
         average.average([(checkpoint(1), 1.0), (checkpoint(1, Selection(8, 3)), 1.0)])

@@ -222,6 +222,10 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     learned = {name: not torch.equal(was, after.state_dict()[name]) for name, was in before.named_parameters()
                if "_layers." in name}
     assert learned == {name: ".ffn." not in name for name in learned}
+    joined, taught = (torch.load(out / "work" / f"{name}.pt")["model"] for name in ("joined", "documents"))
+    for name, tensor in taught.items():  # a fifth of the original is in what was learned
+        if name in after.state_dict():
+            torch.testing.assert_close(after.state_dict()[name], 0.2 * joined[name] + 0.8 * tensor)
     train = Corpus.load(out / "work" / "data" / "train.npz")
     segments = np.diff(train.documents)
     assert train.tokens.separator == size and 8 <= segments[:-1].min() < segments.max() < 16
