@@ -59,13 +59,16 @@ CHUNKS = ["--mixture", f"0=0.25,96=0.25,{CHUNK_TOKENS * 5 // 4}=0.5", "--learned
 # Then the weights are a mean, in which the original has this share: it gives back what the model has forgotten
 # (arXiv 2109.01903). With 0.3 the separators are forgotten as well.
 ORIGINAL = 0.2
+CAPTURED, CAPTURED_IN_CHUNKS = 0.95, 0.99  # defaults of --captured; in chunks 0.95 loses much (docs/models.md)
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
 ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MEAN = "mean"  # not a training phase: what was learned and the original become one
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
-WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # shortlist: tokens per source token, in every list; pairs read
+# Shortlist: tokens per source token, and the share of the vocabulary that is in every list; pairs read. Much of what
+# other text needs is rare in a text of this size, so a small share loses words (docs/models.md).
+WIDTH, COMMON, PAIRS = 64, 1 / 3, 20_000_000
 CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sentence
 JOINED = "joined.pt"  # in the work folder: the original with a separator
 RUN = "run.json"  # in the work folder: what its data and checkpoints were made from
@@ -110,7 +113,9 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     its_own = [*ITS_OWN, "--lr", str(o.lr), "--matrix-lr", str(o.matrix_lr)]
     found = [Step("documents", "base", its_own + CHUNKS), Step(MEAN, MEAN, [])] if o.documents else []
     if sparse:
-        found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
+        usual = CAPTURED_IN_CHUNKS if o.documents else CAPTURED
+        captured = usual if o.captured is None else o.captured
+        found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(captured),
                                                          "--selection-width", str(o.selection_width)]))
         if o.adapt:
             found.append(Step("selection", "selection", ["--k-most", o.k_most]))
@@ -141,7 +146,8 @@ def add_shortlist(config: ModelConfig, corpus: Corpus, out: Path) -> None:
     """Makes a shortlist from the model's own translations if it has none. A separate source vocabulary shares no
     ids."""
     if not (out / SHORTLIST).exists() and config.source_vocab_size is None:
-        shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(out / SHORTLIST)
+        common = int(COMMON * config.vocab_size)
+        shortlist(corpus, config.vocab_size, WIDTH, common, PAIRS).save(out / SHORTLIST)
 
 
 def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Path:
@@ -266,7 +272,8 @@ def parser() -> argparse.ArgumentParser:
                    "without them the decoder's layers, for their exits")
     p.add_argument("--documents", action="store_true", help="with --monolingual, a file or `# source|document` a "
                    "document: teach a model of single sentences to translate several at once")
-    p.add_argument("--captured", type=share, default=0.95, help="share of the attention that the kept keys must hold")
+    p.add_argument("--captured", type=share, help="share of the attention that the kept keys must hold; when left "
+                   f"out {CAPTURED}, and with --documents, whose chunks are short, {CAPTURED_IN_CHUNKS}")
     p.add_argument("--k-most", type=checked(k_most), default="encoder=0.1,decoder=0.03,cross=0.05",
                    metavar="MODULE=SHARE,...", help="with --adapt and selection layers: the budget of keys")
     p.add_argument("--selection-width", type=whole(8, 8), default=64,

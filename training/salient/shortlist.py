@@ -5,8 +5,8 @@
 Reads the parallel segments that `salient.prepare` tokenised (train.npz in --data), estimates t(target token | source
 token) by IBM model 1 with a few rounds of expectation and maximisation over a sample of them, and writes
 
-    shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest target tokens, best first; then 0
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
+    shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest other ones, best first; then 0
 
 The target token with the source token's text is always in its row, so that names and numbers can be copied.
 engine/model/shortlist.h reads the file. The list of a chunk has the rows of its source tokens, the common tokens, and
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from .tensor_file import read_arrays, write_arrays
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
 
 TOKENS, COMMON = "shortlist.tokens", "shortlist.common"
-LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost the square of their length
+LONGEST = 128  # tokens: model 1 learns little from longer segments, which cost the square of their length
 
 
 @dataclass
@@ -57,6 +57,14 @@ class Shortlist:
         """The tokens that a translation of `source` may use, ascending, without those that the search itself adds."""
         listed = np.union1d(self.tokens[np.unique(source)].ravel(), self.common)
         return listed[listed != PAD]
+
+
+def without(common: np.ndarray, corpus: Corpus) -> Corpus:
+    """The corpus without target tokens that every list has anyway. The few that are left fill the rows, and model 1 can
+    read several times as many segments."""
+    kept = ~np.isin(corpus.target, common)
+    bounds = np.concatenate(([0], np.cumsum(kept)))[corpus.target_bounds]
+    return replace(corpus, target=corpus.target[kept], target_bounds=bounds)
 
 
 def sample(corpus: Corpus, pairs: int, seed: int) -> np.ndarray:
@@ -137,8 +145,10 @@ def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: i
     """vocabulary: the size of the source's or of the target's, whichever is greater. copies: as in best_targets."""
     frequency = np.bincount(corpus.target, minlength=vocabulary)
     frequent = np.argsort(-frequency, kind="stable")[:common]
-    found = model_1(corpus, sample(corpus, pairs, seed), vocabulary, rounds)
-    return Shortlist(best_targets(*found, vocabulary, width, copies), np.sort(frequent[frequency[frequent] > 0]))
+    frequent = np.sort(frequent[frequency[frequent] > 0])
+    rare = without(frequent, corpus)
+    found = model_1(rare, sample(rare, pairs, seed), vocabulary, rounds)
+    return Shortlist(best_targets(*found, vocabulary, width, copies), frequent)
 
 
 def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple[float, float]:

@@ -421,3 +421,11 @@ def test_tied_exits_behind_post_norm_have_no_phase(sentence_model, dense):
     assert phases(sentence_model, "--tied-exits") == ["halting"]
     assert phases(sentence_model) == ["mapped", "exits", "halting"]
     assert phases(dense, "--tied-exits") == ["supervision", "exits", "halting"]
+    assert phases(sentence_model, "--documents", "--tied-exits") == ["base", "mean", "supervision", "halting"]
+
+
+@pytest.mark.parametrize("flags, captured", [([], "0.95"), (["--documents"], "0.99"), (["--captured", "0"], "0.0")])
+def test_chunks_keep_more_of_the_attention(dense, flags, captured):
+    o = retrofit.parser().parse_args(["--model", "x", "--monolingual", "x", "--out", "x", *flags])
+    of = {step.phase: step.flags for step in retrofit.steps(o, ModelConfig.load(dense / "model"))}["supervision"]
+    assert of[of.index("--captured") + 1] == captured

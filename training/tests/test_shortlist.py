@@ -73,10 +73,17 @@ def test_a_shortlist_covers_text_like_its_own():
     assert length < VOCABULARY / 2
     listed = {*made.tokens[12].tolist(), *made.common.tolist()} - {PAD}
     assert made.tokens_for(np.array([12])).tolist() == sorted(listed)
+    assert not np.isin(made.tokens[:, 1:], made.common).any()  # a row has room for others
+
+
+def test_common_tokens_may_be_all_there_are():
+    made = shortlist(corpus_of(translated(1, 40)), VOCABULARY, width=3, common=100, pairs=1 << 20)
+    assert made.common.tolist() == [7, *range(40, 60)]
+    assert made.tokens.tolist() == [[token, PAD, PAD] for token in range(VOCABULARY)]
 
 
 def test_the_sample_is_bounded_and_leaves_long_segments_out():
-    corpus = corpus_of([([9] * 100, [9] * 100), ([9], []), *[([9] * 4, [9] * 5)] * 50])
+    corpus = corpus_of([([9] * 200, [9] * 200), ([9], []), *[([9] * 4, [9] * 5)] * 50])
     chosen = sample(corpus, pairs=100, seed=1)
     assert 5 <= len(chosen) <= 6 and not {0, 1} & set(chosen.tolist())
     assert len(sample(corpus, pairs=1 << 20, seed=1)) == 50
