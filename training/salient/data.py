@@ -152,6 +152,14 @@ LONGEST = 2048  # chunks longer than this and than the mixture's are omitted; th
 POOL = 4_000_000  # positions of the chunks from which batches are composed: more of them leave less padding
 
 
+def within(most: int, mixture: dict[int, float] = MIXTURE) -> dict[int, float]:
+    """The mixture for a model that translates at most so many tokens at once: longer chunks become chunks of `most`."""
+    found: dict[int, float] = {}
+    for size, share in mixture.items():
+        found[min(size, most)] = found.get(min(size, most), 0.0) + share
+    return found
+
+
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
     """The documents of one pass in random order. A document of weight 2.5 comes two or three times, at random."""
     order = []

@@ -13,7 +13,7 @@ import sys
 import torch
 
 from .config import Exits
-from .data import Corpus, batches
+from .data import Corpus, batches, within
 from .model import Transformer
 from .selection import SelectionRun
 
@@ -27,7 +27,7 @@ def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: i
     own = [torch.zeros(d, d, dtype=torch.float64, device=device) for _ in range(layers - 1)]
     both = [torch.zeros(d, d, dtype=torch.float64, device=device) for _ in range(layers - 1)]
     seen = 0
-    for source, target in batches(corpus, batch_tokens, seed=1, endless=False):
+    for source, target in batches(corpus, batch_tokens, 1, within(model.config.chunk_tokens), endless=False):
         source, target = source.to(device), target.to(device)
         run, real = SelectionRun(), target[:, 1:].ne(model.config.tokens.pad)
         states = model.decode(target[:, :-1], source, model.encode(source, run), run)

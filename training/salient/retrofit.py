@@ -51,11 +51,12 @@ from .whole_file import whole_file
 SHARES = {"documents": 1.8, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
 ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
-# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once, and a
-# quarter more, because the mixture counts the longer side.
+# With --documents, in all phases: single sentences as before, and chunks of up to as many tokens as it is to translate
+# at once, and a quarter more, because the mixture counts the longer side.
+CHUNKS = ["--mixture", f"0=0.25,96=0.25,{CHUNK_TOKENS * 5 // 4}=0.5"]
 # Attention learns what is new in a chunk. Feed-forward blocks and the embedding hold what the model knows of words, and
 # some thousand sentences would spoil it; of the embedding only the separator's learns.
-CHUNKS = ["--mixture", f"0=0.25,96=0.25,{CHUNK_TOKENS * 5 // 4}=0.5", "--learned-tokens", "-1", "--frozen", "*ffn."]
+KNOWN = ["--learned-tokens", "-1", "--frozen", "*ffn."]
 # Then the weights are a mean, in which the original has this share: it gives back what the model has forgotten
 # (arXiv 2109.01903). With 0.3 the separators are forgotten as well.
 ORIGINAL = 0.2
@@ -111,7 +112,7 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     sparse = selects(o, config)
     large = config.vocab_size * config.d_model > LARGE
     its_own = [*ITS_OWN, "--lr", str(o.lr), "--matrix-lr", str(o.matrix_lr)]
-    found = [Step("documents", "base", its_own + CHUNKS), Step(MEAN, MEAN, [])] if o.documents else []
+    found = [Step("documents", "base", its_own + KNOWN), Step(MEAN, MEAN, [])] if o.documents else []
     if sparse:
         usual = CAPTURED_IN_CHUNKS if o.documents else CAPTURED
         captured = usual if o.captured is None else o.captured
@@ -126,7 +127,10 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
         found.append(Step("adapt", "base", its_own + ALL_EXITS + shares))
     elif not large and (o.untied_exits or config.norm == "pre"):  # tied exits behind post-norm have nothing to learn
         found.append(Step("exits", "exits", ["--untied-exits"] if o.untied_exits else []))
-    return [*found, Step("halting", "halting", ["--oracle", "agreement"] if large else [])]
+    found.append(Step("halting", "halting", ["--oracle", "agreement"] if large else []))
+    for step in found:
+        step.flags += CHUNKS if o.documents else []
+    return found
 
 
 def add_mean(original: Path, learned: Path, out: Path) -> None:
@@ -165,7 +169,11 @@ def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Pat
     return o.data
 
 
-def refuse_what_cannot_learn(model: Path, config: ModelConfig) -> None:
+def refuse_what_cannot_learn(o: argparse.Namespace, config: ModelConfig) -> None:
+    model = o.model
+    if o.documents and o.adapt:
+        raise ValueError("--adapt cannot go with --documents: it trains all weights, and the model would forget words; "
+                         "leave --adapt out")
     if config.autoregression == "ssru":
         raise ValueError(f"{model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
                          "such models have no early exits")
@@ -203,7 +211,7 @@ def retrofit(o: argparse.Namespace) -> None:
     check_device(o.device)
     work = o.out / "work"
     config, start = ModelConfig.load(o.model), o.model
-    refuse_what_cannot_learn(o.model, config)
+    refuse_what_cannot_learn(o, config)
     claim(work, o)
     before = config
     if o.documents:

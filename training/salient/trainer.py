@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from .checkpoint import write_checkpoint
-from .data import Corpus, ahead, batches
+from .data import Corpus, ahead, batches, within
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .objective import TRAINED, Objective
@@ -252,7 +252,7 @@ class Trainer:
         totals, count = [0.0] * self.config.decoder.layers, 0
         self.model.eval()
         with torch.no_grad(), self.precision():
-            for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):
+            for source, target in batches(corpus, 4096, 1, within(self.config.chunk_tokens, {384: 1.0}), endless=False):
                 source, target = source.to(self.device), target.to(self.device)
                 run, gold = SelectionRun(), target[:, 1:].flatten()
                 states = self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)

@@ -8,10 +8,15 @@ import torch
 
 from salient.config import Tokens
 from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents,
-                          tokenise, chunks)
+                          tokenise, chunks, within)
 from salient.model import aligned, segment_of
 from salient.prepare import train_tokenizer
 from salient.tiny import SENTENCES
+
+
+def test_a_mixture_is_bounded():
+    mixture = {0: 0.25, 96: 0.25, 192: 0.25, 384: 0.25}
+    assert within(128, mixture) == {0: 0.25, 96: 0.25, 128: 0.5} and within(384, mixture) == mixture
 
 
 def corpus_of(documents):

@@ -301,6 +301,14 @@ def test_text_in_one_document_is_refused(sentence_model, tmp_path, phases_here, 
              "--out", str(tmp_path / "out")]))
 
 
+def test_documents_are_not_learned_by_all_weights(sentence_model, tmp_path):
+    with pytest.raises(ValueError, match="--adapt cannot go with --documents"):
+        retrofit.retrofit(retrofit.parser().parse_args(
+            ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--documents",
+             "--adapt", "--out", str(tmp_path / "out")]))
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_cannot_learn_documents_is_refused(dense, sentence_model, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
@@ -429,3 +437,4 @@ def test_chunks_keep_more_of_the_attention(dense, flags, captured):
     o = retrofit.parser().parse_args(["--model", "x", "--monolingual", "x", "--out", "x", *flags])
     of = {step.phase: step.flags for step in retrofit.steps(o, ModelConfig.load(dense / "model"))}["supervision"]
     assert of[of.index("--captured") + 1] == captured
+    assert ("--mixture" in of) == ("--documents" in flags)  # no phase may see longer chunks than the model translates
