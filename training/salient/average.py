@@ -54,6 +54,12 @@ def average(checkpoints: list[tuple[dict, float]]) -> dict:
     return {"config": first["config"], "model": mean}
 
 
+def write_average(paths: list[tuple[Path, float]], out: Path) -> None:
+    """Writes the checkpoint with the mean of checkpoints or model folders, each with its weight."""
+    made = average([(load(path), weight) for path, weight in paths])
+    write_checkpoint(out, made["config"], made["model"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="checkpoint to write")
@@ -61,8 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     with refusals("average"):
         check_writable(options.out)
-        made = average([(load(path), weight) for path, weight in options.checkpoints])
-        write_checkpoint(options.out, made["config"], made["model"])
+        write_average(options.checkpoints, options.out)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from .average import average
+from .average import write_average
 from .calibrate import calibrate
-from .checkpoint import read_checkpoint, write_checkpoint
+from .checkpoint import write_checkpoint
 from .command import Help, check_device, given, not_negative, positive, refusals, share, whole
 from .config import ModelConfig
 from .data import Corpus
@@ -133,12 +133,6 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     return found
 
 
-def add_mean(original: Path, learned: Path, out: Path) -> None:
-    """A checkpoint with ORIGINAL of the first one's weights, and the rest of the second's."""
-    mean = average([(read_checkpoint(original), ORIGINAL), (read_checkpoint(learned), 1 - ORIGINAL)])
-    write_checkpoint(out, mean["config"], mean["model"])
-
-
 def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> None:
     """A checkpoint with mapped exits from a checkpoint or a model folder."""
     model = load_model(start)[0] if start.is_dir() else load_checkpoint(start)
@@ -224,7 +218,7 @@ def retrofit(o: argparse.Namespace) -> None:
         checkpoint = work / f"{step.name}.pt"
         if step.phase == MEAN:
             if not checkpoint.exists():
-                add_mean(work / JOINED, start, checkpoint)
+                write_average([(work / JOINED, ORIGINAL), (start, 1 - ORIGINAL)], checkpoint)
         elif step.phase == MAPPED:
             if not checkpoint.exists():
                 add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint, o.device)
